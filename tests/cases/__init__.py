@@ -1,0 +1,1 @@
+"""Runs the Markdown cases of the rules: every case as written, in its variants, and with its fixes applied."""
