@@ -1,0 +1,138 @@
+"""From findings to output: positions for people, fingerprints, and one module a format.
+
+Every other module of this package is a format: it is called as the format is, and has `render(result) -> str`. Adding
+a format is adding a module.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import pkgutil
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from launchlint import registry
+from launchlint.model import FileReport, Finding, Meta, Problem, Span
+from launchlint.settings import Settings
+from launchlint.source import Source, SourceError
+
+PAGES = "rules/{folder}/README.md"  # a reference relative to the project's source, the same on every machine
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A range for people: 1-based lines, 1-based columns in code points, the end column exclusive."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A finding with everything that output needs."""
+
+    finding: Finding
+    meta: Meta
+    place: Place
+    related: tuple[tuple[Place, str], ...]
+    fingerprint: str
+    source: Source
+
+    @property
+    def url(self) -> str:
+        return PAGES.format(folder=registry.folder(self.meta))
+
+
+@dataclass(slots=True)
+class Result:
+    """All that a run has to say."""
+
+    entries: list[Entry]
+    problems: list[Problem]
+    silenced: Counter[str]  # by what silenced them: noqa, ignore, a waiver's word, per-file-ignores
+    stats: dict[str, object]
+    files: int
+    settings: Settings
+    colour: bool = False
+    statistics: bool = False
+    quiet: bool = False
+    notes: list[str] = field(default_factory=list)
+    fixed: Counter[str] = field(default_factory=Counter)  # by code
+
+
+def formats() -> list[str]:
+    """The names of the formats."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def render(name: str, result: Result) -> str:
+    """`result` in the format `name`; ends with a newline unless it is empty."""
+    module = importlib.import_module(f"{__name__}.{name}")
+    text: str = module.render(result)
+    return text
+
+
+def gather(
+    files: Iterable[FileReport], settings: Settings, stats: Mapping[str, object] | None = None, sources: Mapping[str, Source] | None = None
+) -> Result:
+    """Resolve positions. Sources that are not given are read again, which only files with findings need."""
+    result = Result([], [], Counter(), dict(stats or {}), 0, settings)
+    for report in files:
+        result.files += 1
+        result.problems += report.problems
+        result.silenced.update(reason.split(":", 1)[0] for _, reason in report.silenced)
+        if report.findings:
+            source = (sources or {}).get(report.path) or read(report.path)
+            result.entries += locate(source, report.findings, settings)
+    return result
+
+
+def read(path: str) -> Source:
+    """The decoded file; an empty one where it has gone or changed in the meantime."""
+    try:
+        with open(path, "rb") as file:
+            return Source.from_bytes(path, file.read())
+    except (OSError, SourceError):
+        return Source(path, "")
+
+
+def locate(source: Source, findings: Sequence[Finding], settings: Settings) -> list[Entry]:
+    """Entries for the findings of one file, in their order."""
+    shown = readable(source.path)
+    stable = readable(settings.relative(source.path))
+    seen: Counter[str] = Counter()
+    entries: list[Entry] = []
+    for finding in findings:
+        meta = registry.load()[finding.code].meta
+        spot = place(source, finding.span, shown)
+        key = "\0".join((finding.code, stable, " ".join(source.line(spot.line).split())))
+        seen[key] += 1
+        related = tuple((place(source, other.span, shown), other.note) for other in finding.related)
+        entries.append(Entry(finding, meta, spot, related, fingerprint(key, seen[key]), source))
+    return entries
+
+
+def fingerprint(key: str, occurrence: int) -> str:
+    """A name for a finding that survives changes of other lines: code, path, the line's text, and which of its equals."""
+    return hashlib.sha256(f"{key}\0{occurrence}".encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+
+def place(source: Source, span: Span, path: str) -> Place:
+    start, end = source.position(span.start), source.position(span.end)
+    return Place(path, start.line, start.column, end.line, end.column)
+
+
+def readable(path: str) -> str:
+    """`path` as text that every encoding of Unicode takes: bytes that are none become backslash escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def plural(number: int, word: str) -> str:
+    """`1 finding`, `2 findings`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"

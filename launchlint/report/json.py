@@ -1,0 +1,72 @@
+"""The contract for programs: one JSON object; lines are 1-based, columns 1-based and counted in code points."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from launchlint.model import Finding, Fix
+from launchlint.report import Entry, Place, Result, place, readable
+
+SCHEMA = 1
+
+
+def render(result: Result) -> str:
+    """The whole result as one object, indented."""
+    document = {
+        "schema": SCHEMA,
+        "findings": [entry_object(entry) for entry in result.entries],
+        "errors": [{"path": readable(problem.path), "line": problem.line or None, "reason": problem.reason} for problem in result.problems],
+        "stats": {
+            **result.stats,
+            "files": result.files,
+            "silenced": dict(sorted(result.silenced.items())),
+            **({"fixed": dict(sorted(result.fixed.items()))} if result.fixed else {}),
+        },
+    }
+    return json.dumps(document, indent=2, default=str) + "\n"
+
+
+def entry_object(entry: Entry) -> dict[str, Any]:
+    """One finding as the contract says."""
+    finding = entry.finding
+    return {
+        "code": finding.code,
+        "name": entry.meta.name,
+        "message": finding.message,
+        **_range(entry.place),
+        "confidence": str(finding.confidence),
+        "hot": _hot(finding),
+        "related": [{**_range(where), "note": note} for where, note in entry.related],
+        "fix": _fix(entry, finding.fix) if finding.fix else None,
+        "fingerprint": entry.fingerprint,
+        "url": entry.url,
+    }
+
+
+def _range(where: Place) -> dict[str, Any]:
+    return {
+        "path": where.path,
+        "line": where.line,
+        "column": where.column,
+        "end_line": where.end_line,
+        "end_column": where.end_column,
+    }
+
+
+def _hot(finding: Finding) -> dict[str, Any] | None:
+    return {"reason": finding.hot.reason, "chain": list(finding.hot.chain)} if finding.hot else None
+
+
+def _fix(entry: Entry, fix: Fix) -> dict[str, Any]:
+    edits: list[dict[str, Any]] = []
+    for edit in fix.edits:
+        where = _range(place(entry.source, edit.span, entry.place.path))
+        where.pop("path")
+        edits.append({**where, "text": edit.text})
+    shape: dict[str, Any] = {"title": fix.title, "applicability": str(fix.applicability), "edits": edits}
+    if fix.imports:
+        shape["imports"] = list(fix.imports)
+    if fix.shows:
+        shape["shows"] = fix.shows
+    return shape
