@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     import argparse
 
-    from launchlint.model import FileReport
+    from launchlint.model import FileReport, Finding, Problem
     from launchlint.report import Result
     from launchlint.rule import Rule
     from launchlint.settings import Settings
@@ -243,8 +244,12 @@ class _Check:
                 _complain(f"skipped: {report.readable(path)}: {reason}")
         with _progress(len(found.files), self.options) as progress:
             checked = engine.check_files(found.files, self.rules, self.settings, jobs=self.options.jobs or _cores(), progress=progress)
+        fixing = self._fix(checked.files)
+        if fixing.changed:  # what is left may stand on other lines, and a fix may have been of use to another finding
+            checked = engine.check_files(found.files, self.rules, self.settings, jobs=self.options.jobs or _cores())
         result = self._gather(checked.files, checked.stats)
-        result.problems[:0] = found.problems
+        result.problems[:0] = [*found.problems, *fixing.problems]
+        result.fixed = fixing.fixed
         if not found.files and not found.problems:
             result.notes.append("no file given" if not paths else "no Python file to check there")
         return self._finish(result)
@@ -263,7 +268,31 @@ class _Check:
         except SourceError as error:
             source = Source(name, "")
             report = FileReport(name, problems=[Problem(name, error.reason, error.line)])
-        return self._finish(self._gather([report], {}, {name: source}))
+        if not self.settings.fix and not self.options.diff:
+            return self._finish(self._gather([report], {}, {name: source}))
+        return self._finish_fixed_stdin(source, report, data)
+
+    def _finish_fixed_stdin(self, source: Source, report: FileReport, data: bytes) -> int:
+        """Standard input cannot be changed: the fixed text goes to standard output and the report to standard error."""
+        from launchlint import engine
+
+        fixing = _Fixing(self.settings, self.rules, self.options.diff)
+        fixed = fixing.fix(source, report)
+        if self.settings.fix and not self.options.diff:
+            _print_bytes(fixed.encode(fixed.text) if fixed.text != source.text else data)
+            if fixed.text != source.text:
+                report = engine.check_source(fixed, self.rules, self.settings)
+        result = self._gather([report], {}, {source.path: fixed})
+        result.problems += fixing.problems
+        result.fixed = fixing.fixed
+        return self._finish(result, sys.stderr)
+
+    def _fix(self, files: Sequence[FileReport]) -> _Fixing:
+        fixing = _Fixing(self.settings, self.rules, self.options.diff)
+        if self.settings.fix or self.options.diff:
+            for report in files:
+                fixing.file(report)
+        return fixing
 
     def _gather(self, files: Sequence[FileReport], stats: dict[str, object], sources: dict[str, Source] | None = None) -> Result:
         from launchlint import report
@@ -271,21 +300,77 @@ class _Check:
         result = report.gather(files, self.settings, stats, sources)
         result.statistics = self.options.statistics
         result.quiet = self.options.quiet
-        result.colour = self.options.output is None and _colour(self.options, sys.stdout)
         return result
 
-    def _finish(self, result: Result) -> int:
+    def _finish(self, result: Result, stream: TextIO | None = None) -> int:
         from launchlint import report
 
+        stream = stream or (sys.stderr if self.options.diff else sys.stdout)  # with --diff, only the patch goes to standard output
+        result.colour = self.options.output is None and _colour(self.options, stream)
         text = report.render(self.options.format, result)
         if self.options.output:
             _write(self.options.output, text)
         else:
-            _print(text)
+            _print(text, stream)
         if result.problems:
             return TROUBLE
         fixed = bool(result.fixed) and self.options.exit_non_zero_on_fix
         return FINDINGS if (result.entries or fixed) and not self.options.exit_zero else CLEAN
+
+
+class _Fixing:
+    """Applies fixes, or with `diff` prints what they would change."""
+
+    def __init__(self, settings: Settings, rules: tuple[Rule, ...], diff: bool) -> None:
+        from launchlint.model import Applicability
+
+        self.settings = settings
+        self.rules = rules
+        self.diff = diff
+        self.floor = Applicability.UNSAFE if settings.unsafe_fixes else Applicability.SAFE
+        self.problems: list[Problem] = []
+        self.fixed: Counter[str] = Counter()
+        self.changed = False
+
+    def file(self, report: FileReport) -> None:
+        """Fix one file on disk."""
+        from launchlint import fixes
+        from launchlint.model import Problem
+        from launchlint.report import read
+
+        if not any(finding.fix for finding in report.findings):
+            return
+        source = read(report.path)
+        fixed = self.fix(source, report)
+        if fixed.text == source.text or self.diff:
+            return
+        try:
+            fixes.write(report.path, source, fixed.text)
+            self.changed = True
+        except fixes.WriteError as error:
+            self.problems.append(Problem(report.path, str(error)))
+
+    def fix(self, source: Source, report: FileReport) -> Source:
+        """The source with its fixes; with `diff` the patch is printed, and the source returned is the one that came."""
+        from dataclasses import replace
+
+        from launchlint import fixes
+
+        done = fixes.fix_source(source, lambda current: self._check(current, source, report), self.floor, self.settings)
+        self.problems += done.problems
+        if self.diff:
+            _print_bytes(fixes.unified_diff(source, done.text))
+            return source
+        self.fixed.update(finding.code for finding in done.applied)
+        return replace(source, text=done.text, given_tree=None)
+
+    def _check(self, current: Source, source: Source, report: FileReport) -> Sequence[Finding]:
+        """What is found in a round; the first round takes what the run has already found, which saw the whole tree."""
+        from launchlint import engine
+
+        if current.text == source.text:
+            return report.findings
+        return engine.check_source(current, self.rules, self.settings).findings
 
 
 @contextmanager
@@ -357,7 +442,8 @@ def _rules(options: argparse.Namespace) -> int:
     lines = []
     for meta in metas:
         marks = [f"fix: {meta.fix}"] * (meta.fix is not None) + ["preview"] * meta.preview + ["opt-in"] * meta.opt_in
-        lines.append(f"{meta.code}  {meta.name:{width}}  {meta.summary}{f' ({', '.join(marks)})' if marks else ''}")
+        tail = f" ({', '.join(marks)})" if marks else ""
+        lines.append(f"{meta.code}  {meta.name:{width}}  {meta.summary}{tail}")
     return _print("\n".join(lines) + "\n")
 
 
@@ -414,14 +500,25 @@ def _toml_value(value: Any) -> str:
 # ---------------------------------------------------------------- streams
 
 
-def _print(text: str) -> int:
+def _print(text: str, stream: TextIO | None = None) -> int:
     """Write to standard output; a reader that has gone (`| head`) is no error and no traceback."""
+    stream = stream or sys.stdout
     try:
-        sys.stdout.write(text)
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return CLEAN
+
+
+def _print_bytes(data: bytes) -> None:
+    """Write to standard output as it is: patches and fixed files keep their encoding and line ends."""
+    try:
         sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return CLEAN
 
 
 def _complain(line: str) -> None:

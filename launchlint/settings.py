@@ -164,12 +164,14 @@ def read_table(path: str) -> dict[str, Any] | None:
 
 
 def _toml(text: str) -> dict[str, Any]:
-    # Only the branch of the running Python is checked by mypy, and no `import tomllib` happens without a settings file.
     if sys.version_info >= (3, 11):
         import tomllib
-    else:
-        import tomli as tomllib
-    return tomllib.loads(text)
+
+        return tomllib.loads(text)
+    from importlib import import_module
+
+    loaded: dict[str, Any] = import_module("tomli").loads(text)  # by name, so that mypy needs it on no newer Python
+    return loaded
 
 
 def read(table: Mapping[str, Any], path: str) -> Settings:
@@ -338,7 +340,8 @@ def _check_code(code: str, known: Collection[tuple[str, str]], path: str, key: s
     near = did_you_mean(code, [word.lower() for word in every])
     for word in every:
         near = near.replace(f"'{word.lower()}'", f"'{word}'")
-    raise SettingsError(f"{path}: {key}: no rule has the code or name {code!r}{near}")
+    where = path if path.startswith("--") else f"{path}: {key}"
+    raise SettingsError(f"{where}: no rule has the code or name {code!r}{near}")
 
 
 def names_rule(word: str, code: str, name: str) -> bool:

@@ -12,7 +12,7 @@ import os
 import pkgutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from launchlint import registry
 from launchlint.model import FileReport, Finding, Meta, Problem, Span
@@ -108,7 +108,7 @@ def locate(source: Source, findings: Sequence[Finding], settings: Settings) -> l
     stable = readable(settings.relative(source.path))
     seen: Counter[str] = Counter()
     entries: list[Entry] = []
-    for finding in findings:
+    for finding in (_as_configured(each, settings) for each in findings):
         meta = registry.load()[finding.code].meta
         spot = place(source, finding.span, shown)
         key = "\0".join((finding.code, stable, " ".join(source.line(spot.line).split())))
@@ -116,6 +116,15 @@ def locate(source: Source, findings: Sequence[Finding], settings: Settings) -> l
         related = tuple((place(source, other.span, shown), other.note) for other in finding.related)
         entries.append(Entry(finding, meta, spot, related, fingerprint(key, seen[key]), source))
     return entries
+
+
+def _as_configured(finding: Finding, settings: Settings) -> Finding:
+    """The finding with its fix counting as the user's `extend-safe-fixes` and `extend-unsafe-fixes` say."""
+    if finding.fix is None or not (settings.extend_safe_fixes or settings.extend_unsafe_fixes):
+        return finding
+    from launchlint import fixes
+
+    return replace(finding, fix=replace(finding.fix, applicability=fixes.applicability(finding, settings)))
 
 
 def fingerprint(key: str, occurrence: int) -> str:
