@@ -139,6 +139,11 @@ def expand_marked(
     return torch.where(owned, owners + first, -1).unsqueeze(1)
 
 
+def counts_from_sums(psum: torch.Tensor) -> torch.Tensor:
+    """`real` where the handle does not have it, as before DeepEP added it. Alignment 1 only. Three launches."""
+    return torch.diff(psum, prepend=psum.new_zeros(1))
+
+
 def expand_from_host_sums(counts: list[int], row_numbers: torch.Tensor, first: int) -> tuple[torch.Tensor, torch.Tensor]:
     """V7: for a list and no handle. One pinned upload of counts and prefix sums together, then V5: two launches.
 
