@@ -6,9 +6,13 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from launchlint.model import Applicability, FileReport
+from launchlint.model import Applicability, FileReport, Finding
 from launchlint.rule import Rule
 from launchlint.settings import Settings
+
+
+class NotFixed(Exception):
+    """The fixer refused: what it would have written breaks the file or does not settle."""
 
 
 class Linter(Protocol):
@@ -22,7 +26,7 @@ class Linter(Protocol):
         """The findings in a text, suppressed ones left out."""
 
     def fix(self, path: str, text: str, rules: Sequence[str], settings: Settings, floor: Applicability) -> str:
-        """The text with all fixes from `floor` up applied, round after round until nothing changes."""
+        """The text with all fixes from `floor` up applied, round after round until nothing changes; may raise NotFixed."""
 
 
 class Launchlint:
@@ -48,9 +52,16 @@ class Launchlint:
 
     def fix(self, path: str, text: str, rules: Sequence[str], settings: Settings, floor: Applicability) -> str:
         """The text with all fixes from `floor` up applied, round after round until nothing changes."""
-        from launchlint import fixes
+        from launchlint.fixes import fix_source
+        from launchlint.source import Source
 
-        raise NotImplementedError(fixes)
+        def find(source: Source) -> Sequence[Finding]:
+            return self.check(path, source.text, rules, settings).findings
+
+        fixed = fix_source(Source.from_bytes(path, text.encode()), find, floor, settings)
+        if fixed.problems:
+            raise NotFixed("; ".join(problem.reason for problem in fixed.problems))
+        return fixed.text
 
     def _chosen(self, names: Sequence[str]) -> tuple[Rule, ...]:
         return tuple(self._rules[name] for name in names)

@@ -11,7 +11,7 @@ import pytest
 from launchlint.model import Applicability, Confidence
 from tests.cases.case import Case, CaseError, Expect, Options, read
 from tests.cases.faulty import Faulty, honest_fix
-from tests.cases.linter import Linter
+from tests.cases.linter import Linter, NotFixed
 from tests.cases.update import rewrite
 from tests.cases.variants import VARIANTS
 from tests.cases.verdict import Judge, unbound
@@ -273,6 +273,13 @@ def test_refuses_fixes(tmp_path: Path, fixer: Callable[[str], str], complaint: s
     assert judge(case, Faulty(applicability=SAFE)).fixes() == []
     complaints = judge(case, Faulty(applicability=SAFE, fixer=fixer)).fixes()
     assert any(complaint in each for each in complaints), complaints
+
+
+def test_tells_of_a_fixer_that_refuses(tmp_path: Path) -> None:
+    def refuse(text: str) -> str:
+        raise NotFixed("fixes did not settle")
+
+    assert judge(one(tmp_path), Faulty(applicability=SAFE, fixer=refuse)).fixes() == ["safe fix: fixes did not settle"]
 
 
 def test_an_unsafe_fix_may_lose_a_comment(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from launchlint.model import Applicability, Finding
 from launchlint.source import Source
 from tests.cases.case import Case, Expect, Fixed, Mark
-from tests.cases.linter import Linter
+from tests.cases.linter import Linter, NotFixed
 from tests.cases.variants import VARIANTS, WIDE, free_alias, with_alias, with_members
 
 Place = tuple[int, str]  # line of the code, name of the rule
@@ -120,7 +120,10 @@ class Judge:
                 continue
             if shown is None and self.case.fixed:
                 complaints.append(f"the case shows what its fixes give, but not for the {floor} fix {exact[0].fix.title!r}")  # type: ignore[union-attr]
-            complaints += [f"{floor} fix: {complaint}" for complaint in self._fix(findings, offered, floor, shown)]
+            try:
+                complaints += [f"{floor} fix: {complaint}" for complaint in self._fix(findings, offered, floor, shown)]
+            except NotFixed as error:
+                complaints.append(f"{floor} fix: {error}")
         return complaints
 
     def fixed(self, floor: Applicability) -> str:
