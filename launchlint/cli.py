@@ -9,28 +9,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
 
+from launchlint.streams import Trouble, complain, put, wants_colour
+
+TYPE_CHECKING = False  # `typing` alone costs as much as the rest of `launchlint --version`
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
-    from launchlint.model import FileReport, Finding, Problem
-    from launchlint.report import Result
-    from launchlint.rule import Rule
     from launchlint.settings import Settings
-    from launchlint.source import Source
 
-CLEAN, FINDINGS, TROUBLE = 0, 1, 2
-INTERRUPTED = 130
-MANY_FILES = 200  # from here on a terminal gets a progress bar
 COMMANDS = ("check", "rule", "explain", "rules", "why", "settings", "audit")
-
-
-class Trouble(Exception):
-    """A thing that ends the run with one line and exit code 2."""
+TROUBLE = 2
+INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,16 +34,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments in (["--version"], ["-V"]):
         from launchlint import __version__
 
-        return _print(f"launchlint {__version__}\n")
+        return put(f"launchlint {__version__}\n")
     try:
         return _run(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
     except Trouble as error:
-        _complain(f"launchlint: {error}")
+        complain(f"launchlint: {error}")
         return TROUBLE
     except Exception as error:  # a fault of ours must not look like a clean run, nor like findings
-        _complain(f"launchlint: internal error: {type(error).__name__}: {error}; --verbose shows where, please report it")
+        complain(f"launchlint: internal error: {type(error).__name__}: {error}; --verbose shows where, please report it")
         if "--verbose" in arguments:
             import traceback
 
@@ -141,11 +133,15 @@ def _add_check(commands: Any) -> None:
     _add_settings(check)
     fixes = check.add_argument_group("fixing")
     fixes.add_argument("--fix", action=Switch, help="apply safe fixes")
-    fixes.add_argument("--unsafe-fixes", action=Switch, help="with --fix or --diff: also those that may change timing, exceptions or memory")
+    fixes.add_argument(
+        "--unsafe-fixes", action=Switch, help="with --fix or --diff: also those that may change timing, exceptions or memory"
+    )
     fixes.add_argument("--diff", action="store_true", help="print what --fix would change as a patch, and change nothing")
     fixes.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit 1 if something was fixed, even if nothing is left")
     output = check.add_argument_group("output")
-    output.add_argument("--format", choices=formats(), default="text", metavar="FORMAT", help=f"one of {', '.join(formats())} (default: text)")
+    output.add_argument(
+        "--format", choices=formats(), default="text", metavar="FORMAT", help=f"one of {', '.join(formats())} (default: text)"
+    )
     output.add_argument("--output", metavar="FILE", help="write the findings to FILE")
     output.add_argument("--statistics", action="store_true", help="count findings by rule and show what the run cost")
     output.add_argument("--exit-zero", action="store_true", help="exit 0 where it would be 1")
@@ -206,193 +202,13 @@ def _settings_of(options: argparse.Namespace, paths: Sequence[str]) -> Settings:
     return settings
 
 
-# ---------------------------------------------------------------- check
+# ---------------------------------------------------------------- commands
 
 
 def _check(options: argparse.Namespace) -> int:
-    from launchlint import registry
+    from launchlint import check
 
-    if options.diff and options.fix:
-        raise Trouble("--fix changes files and --diff does not: choose one")
-    stdin = options.paths == ["-"] or (not options.paths and options.stdin_filename is not None)
-    if "-" in options.paths and not stdin:
-        raise Trouble("standard input (`-`) cannot be checked together with files")
-    name = options.stdin_filename or "-"
-    settings = _settings_of(options, ([name] if options.stdin_filename else []) if stdin else options.paths)
-    rules = registry.select(settings)
-    if options.verbose:
-        _complain(f"settings: {settings.file or 'none found, defaults'}")
-        _complain(f"rules: {', '.join(rule.meta.code for rule in rules)}")
-    run = _Check(options, settings, rules)
-    return run.stdin(name) if stdin else run.files(options.paths)
-
-
-class _Check:
-    """One run of `check`."""
-
-    def __init__(self, options: argparse.Namespace, settings: Settings, rules: tuple[Rule, ...]) -> None:
-        self.options = options
-        self.settings = settings
-        self.rules = rules
-
-    def files(self, paths: Sequence[str]) -> int:
-        from launchlint import discover, engine, report
-
-        found = discover.find(paths, self.settings)
-        if self.options.verbose:
-            for path, reason in found.skipped:
-                _complain(f"skipped: {report.readable(path)}: {reason}")
-        with _progress(len(found.files), self.options) as progress:
-            checked = engine.check_files(found.files, self.rules, self.settings, jobs=self.options.jobs or _cores(), progress=progress)
-        fixing = self._fix(checked.files)
-        if fixing.changed:  # what is left may stand on other lines, and a fix may have been of use to another finding
-            checked = engine.check_files(found.files, self.rules, self.settings, jobs=self.options.jobs or _cores())
-        result = self._gather(checked.files, checked.stats)
-        result.problems[:0] = [*found.problems, *fixing.problems]
-        result.fixed = fixing.fixed
-        if not found.files and not found.problems:
-            result.notes.append("no file given" if not paths else "no Python file to check there")
-        return self._finish(result)
-
-    def stdin(self, name: str) -> int:
-        from launchlint import discover, engine
-        from launchlint.model import FileReport, Problem
-        from launchlint.source import Source, SourceError
-
-        data = sys.stdin.buffer.read()
-        if self.settings.force_exclude and name != "-" and discover.is_excluded(name, self.settings):
-            return self._finish(self._gather([], {}))
-        try:
-            source = Source.from_bytes(name, data)
-            report = engine.check_source(source, self.rules, self.settings)
-        except SourceError as error:
-            source = Source(name, "")
-            report = FileReport(name, problems=[Problem(name, error.reason, error.line)])
-        if not self.settings.fix and not self.options.diff:
-            return self._finish(self._gather([report], {}, {name: source}))
-        return self._finish_fixed_stdin(source, report, data)
-
-    def _finish_fixed_stdin(self, source: Source, report: FileReport, data: bytes) -> int:
-        """Standard input cannot be changed: the fixed text goes to standard output and the report to standard error."""
-        from launchlint import engine
-
-        fixing = _Fixing(self.settings, self.rules, self.options.diff)
-        fixed = fixing.fix(source, report)
-        if self.settings.fix and not self.options.diff:
-            _print_bytes(fixed.encode(fixed.text) if fixed.text != source.text else data)
-            if fixed.text != source.text:
-                report = engine.check_source(fixed, self.rules, self.settings)
-        result = self._gather([report], {}, {source.path: fixed})
-        result.problems += fixing.problems
-        result.fixed = fixing.fixed
-        return self._finish(result, sys.stderr)
-
-    def _fix(self, files: Sequence[FileReport]) -> _Fixing:
-        fixing = _Fixing(self.settings, self.rules, self.options.diff)
-        if self.settings.fix or self.options.diff:
-            for report in files:
-                fixing.file(report)
-        return fixing
-
-    def _gather(self, files: Sequence[FileReport], stats: dict[str, object], sources: dict[str, Source] | None = None) -> Result:
-        from launchlint import report
-
-        result = report.gather(files, self.settings, stats, sources)
-        result.statistics = self.options.statistics
-        result.quiet = self.options.quiet
-        return result
-
-    def _finish(self, result: Result, stream: TextIO | None = None) -> int:
-        from launchlint import report
-
-        stream = stream or (sys.stderr if self.options.diff else sys.stdout)  # with --diff, only the patch goes to standard output
-        result.colour = self.options.output is None and _colour(self.options, stream)
-        text = report.render(self.options.format, result)
-        if self.options.output:
-            _write(self.options.output, text)
-        else:
-            _print(text, stream)
-        if result.problems:
-            return TROUBLE
-        fixed = bool(result.fixed) and self.options.exit_non_zero_on_fix
-        return FINDINGS if (result.entries or fixed) and not self.options.exit_zero else CLEAN
-
-
-class _Fixing:
-    """Applies fixes, or with `diff` prints what they would change."""
-
-    def __init__(self, settings: Settings, rules: tuple[Rule, ...], diff: bool) -> None:
-        from launchlint.model import Applicability
-
-        self.settings = settings
-        self.rules = rules
-        self.diff = diff
-        self.floor = Applicability.UNSAFE if settings.unsafe_fixes else Applicability.SAFE
-        self.problems: list[Problem] = []
-        self.fixed: Counter[str] = Counter()
-        self.changed = False
-
-    def file(self, report: FileReport) -> None:
-        """Fix one file on disk."""
-        from launchlint import fixes
-        from launchlint.model import Problem
-        from launchlint.report import read
-
-        if not any(finding.fix for finding in report.findings):
-            return
-        source = read(report.path)
-        fixed = self.fix(source, report)
-        if fixed.text == source.text or self.diff:
-            return
-        try:
-            fixes.write(report.path, source, fixed.text)
-            self.changed = True
-        except fixes.WriteError as error:
-            self.problems.append(Problem(report.path, str(error)))
-
-    def fix(self, source: Source, report: FileReport) -> Source:
-        """The source with its fixes; with `diff` the patch is printed, and the source returned is the one that came."""
-        from dataclasses import replace
-
-        from launchlint import fixes
-
-        done = fixes.fix_source(source, lambda current: self._check(current, source, report), self.floor, self.settings)
-        self.problems += done.problems
-        if self.diff:
-            _print_bytes(fixes.unified_diff(source, done.text))
-            return source
-        self.fixed.update(finding.code for finding in done.applied)
-        return replace(source, text=done.text, given_tree=None)
-
-    def _check(self, current: Source, source: Source, report: FileReport) -> Sequence[Finding]:
-        """What is found in a round; the first round takes what the run has already found, which saw the whole tree."""
-        from launchlint import engine
-
-        if current.text == source.text:
-            return report.findings
-        return engine.check_source(current, self.rules, self.settings).findings
-
-
-@contextmanager
-def _progress(total: int, options: argparse.Namespace) -> Iterator[Callable[[int], None] | None]:
-    """A progress bar on standard error where a person waits for many files; otherwise nothing."""
-    if total < MANY_FILES or options.quiet or not sys.stderr.isatty() or os.environ.get("CI"):
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("checking", total=total)
-        yield lambda done: bar.update(task, completed=done)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-# ---------------------------------------------------------------- other commands
+    return check.run(options, lambda paths: _settings_of(options, paths))
 
 
 def _rule(options: argparse.Namespace) -> int:
@@ -405,15 +221,15 @@ def _rule(options: argparse.Namespace) -> int:
         near = did_you_mean(options.rule, [word for meta in metas for word in (meta.code.lower(), meta.name)])
         raise Trouble(f"no rule has the code or name {options.rule!r}{near}")
     page = registry.page(rule.meta) or f"# {rule.meta.code} {rule.meta.name}\n\n{rule.meta.summary}\n"
-    if not _colour(options, sys.stdout):
-        return _print(page)
+    if not wants_colour(options, sys.stdout):
+        return put(page)
     from rich.console import Console
     from rich.markdown import Markdown
 
     console = Console(force_terminal=True)
     with console.capture() as capture:
         console.print(Markdown(page))
-    return _print(capture.get())
+    return put(capture.get())
 
 
 def _rules(options: argparse.Namespace) -> int:
@@ -437,14 +253,14 @@ def _rules(options: argparse.Namespace) -> int:
             }
             for meta in metas
         ]
-        return _print(json.dumps(listed, indent=2) + "\n")
+        return put(json.dumps(listed, indent=2) + "\n")
     width = max(len(meta.name) for meta in metas)
     lines = []
     for meta in metas:
         marks = [f"fix: {meta.fix}"] * (meta.fix is not None) + ["preview"] * meta.preview + ["opt-in"] * meta.opt_in
         tail = f" ({', '.join(marks)})" if marks else ""
         lines.append(f"{meta.code}  {meta.name:{width}}  {meta.summary}{tail}")
-    return _print("\n".join(lines) + "\n")
+    return put("\n".join(lines) + "\n")
 
 
 def _why(options: argparse.Namespace) -> int:
@@ -457,7 +273,7 @@ def _why(options: argparse.Namespace) -> int:
     from launchlint.source import SourceError
 
     try:
-        return _print(why.explain(path, int(line), _settings_of(options, [path])).rstrip("\n") + "\n")
+        return put(why.explain(path, int(line), _settings_of(options, [path])).rstrip("\n") + "\n")
     except (SourceError, OSError) as error:
         raise Trouble(f"{path}: {error}") from error
 
@@ -478,7 +294,7 @@ def _settings(options: argparse.Namespace) -> int:
     for override in settings.overrides:
         lines += ["", "[[overrides]]", f"files = {_toml_value(override.files)}"]
         lines += [f"{kebab(name)} = {_toml_value(value)}" for name, value in override.changes]
-    return _print("\n".join(lines) + "\n")
+    return put("\n".join(lines) + "\n")
 
 
 def _toml_value(value: Any) -> str:
@@ -495,50 +311,3 @@ def _toml_value(value: Any) -> str:
         case tuple():
             return "[" + ", ".join(json.dumps(item, ensure_ascii=False) for item in value) + "]"
     return json.dumps(value, ensure_ascii=False)
-
-
-# ---------------------------------------------------------------- streams
-
-
-def _print(text: str, stream: TextIO | None = None) -> int:
-    """Write to standard output; a reader that has gone (`| head`) is no error and no traceback."""
-    stream = stream or sys.stdout
-    try:
-        stream.write(text)
-        stream.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    return CLEAN
-
-
-def _print_bytes(data: bytes) -> None:
-    """Write to standard output as it is: patches and fixed files keep their encoding and line ends."""
-    try:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _complain(line: str) -> None:
-    try:
-        print(line, file=sys.stderr)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except OSError as error:
-        raise Trouble(f"{path}: {error.strerror or error}") from error
-
-
-def _colour(options: argparse.Namespace, stream: TextIO) -> bool:
-    if options.color != "auto":
-        return bool(options.color == "always")
-    if os.environ.get("NO_COLOR"):
-        return False
-    return stream.isatty() and os.environ.get("TERM") != "dumb"

@@ -19,8 +19,11 @@ from launchlint.settings import Settings
 SUFFIXES = (".py", ".pyi")
 # Folders that hold what tools made or fetched. Names only, so that no pattern has to be matched for them.
 EXCLUDED = frozenset(
-    ".bzr .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .pants.d .pytest_cache .pytype .ruff_cache .svn .tox .venv "
-    "__pycache__ __pypackages__ _build build dist node_modules site-packages venv".split()
+    (
+        *(".bzr", ".git", ".hg", ".svn", ".direnv", ".venv", "venv", ".nox", ".tox", "node_modules", "site-packages"),
+        *(".eggs", "__pypackages__", "_build", "build", "dist", "__pycache__", ".ipynb_checkpoints"),
+        *(".mypy_cache", ".pytest_cache", ".pytype", ".ruff_cache"),
+    )
 )
 
 

@@ -88,7 +88,7 @@ class Settings:
 
     def but(self, who: str, **changes: Any) -> Settings:
         """A copy with `changes`, which remembers that `who` made them."""
-        given = dict(self.given) | {name: who for name in changes}
+        given = dict(self.given) | dict.fromkeys(changes, who)
         return dataclasses.replace(self, **changes, given=tuple(given.items()))
 
 
@@ -102,7 +102,7 @@ CODE_FIELDS = ("select", "extend_select", "ignore", "extend_safe_fixes", "extend
 
 def keys() -> tuple[str, ...]:
     """Every key that a settings file may have, in kebab-case."""
-    return tuple(kebab(name) for name in _defaults() if name not in INTERNAL) + ("overrides",)
+    return (*(kebab(name) for name in _defaults() if name not in INTERNAL), "overrides")
 
 
 def kebab(name: str) -> str:
@@ -182,7 +182,7 @@ def read(table: Mapping[str, Any], path: str) -> Settings:
     given: dict[str, str] = {}
     if isinstance(preset, str) and preset:
         values = _preset(preset, path)
-        given = {name: f"preset {preset}" for name in values}
+        given = dict.fromkeys(values, f"preset {preset}")
     for key, value in table.items():
         if key == "overrides":
             overrides = _read_overrides(value, path)
@@ -191,9 +191,7 @@ def read(table: Mapping[str, Any], path: str) -> Settings:
             name = _field(key, path)
             values[name] = convert(name, value, path, key)
             given[name] = path
-    return Settings(
-        **values, overrides=overrides, file=path, root=os.path.dirname(os.path.abspath(path)), given=tuple(given.items())
-    )
+    return Settings(**values, overrides=overrides, file=path, root=os.path.dirname(os.path.abspath(path)), given=tuple(given.items()))
 
 
 def _read_overrides(value: Any, path: str) -> tuple[Override, ...]:
@@ -276,7 +274,7 @@ def _pin_memory(value: Any, path: str, key: str) -> str:
     if isinstance(value, bool):
         return "True" if value else ""
     if not isinstance(value, str):
-        raise SettingsError(f"{path}: {key} must be an expression as a string, or \"off\", not {_shown(value)}")
+        raise SettingsError(f'{path}: {key} must be an expression as a string, or "off", not {_shown(value)}')
     if value.strip().lower() in ("off", "false", ""):
         return ""
     import ast
@@ -284,7 +282,7 @@ def _pin_memory(value: Any, path: str, key: str) -> str:
     try:
         ast.parse(value.strip(), mode="eval")
     except (SyntaxError, ValueError):
-        raise SettingsError(f"{path}: {key} must be a Python expression or \"off\", not {_shown(value)}") from None
+        raise SettingsError(f'{path}: {key} must be a Python expression or "off", not {_shown(value)}') from None
     return value.strip()
 
 

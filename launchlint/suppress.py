@@ -29,9 +29,7 @@ from launchlint.source import Source
 NOQA = re.compile(r"# noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE)
 NOQA_FILE = re.compile(r"^\s*# flake8[:=]\s*noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?\s*$", re.IGNORECASE | re.MULTILINE)
 NOQA_NAME = re.compile(r"# noqa:\s*(?P<name>[a-z0-9]+(?:-[a-z0-9]+)+)", re.IGNORECASE)
-IGNORE = re.compile(
-    r"#\s*launchlint:\s*(?P<kind>ignore-file|ignore)(?=[\s\[:#]|$)\s*(?:\[(?P<words>[^\]]*)\])?[\s:,-]*(?P<reason>[^#]*)"
-)
+IGNORE = re.compile(r"#\s*launchlint:\s*(?P<kind>ignore-file|ignore)(?=[\s\[:#]|$)\s*(?:\[(?P<words>[^\]]*)\])?[\s:,-]*(?P<reason>[^#]*)")
 OUR_MARK = re.compile(r"launchlint:\s*ignore|noqa:[\w,\s]*LCH\d", re.IGNORECASE)
 LOOP_HEADER = re.compile(r"(?:async\s+)?for\b|while\b")
 WAIVERS = ("gpu-sync-ok",)  # what frameworks themselves write beside a deliberate wait
@@ -125,7 +123,7 @@ class _Comments:
         self.source = source
         self.settings = settings
         text = source.text
-        self.waivers = {word: WAIVER_GROUPS for word in WAIVERS} | {word: frozenset[str]() for word in settings.waivers}
+        self.waivers = dict.fromkeys(WAIVERS, WAIVER_GROUPS) | {word: frozenset[str]() for word in settings.waivers}
         self.has_noqa = "noqa" in text.lower()
         self.has_ours = "launchlint:" in text or any(word in text for word in self.waivers)
 
@@ -293,7 +291,7 @@ class _Comments:
         if left:
             start, end = directive.span.start + text.index("[") + 1, directive.span.start + text.index("]")
             return Fix("remove what is unused", (Edit(Span(start, end), ", ".join(left)),), Applicability.SAFE)
-        whole, comment = self.texts[directive.line]
+        whole, _ = self.texts[directive.line]
         if whole != directive.span:
             return None  # something else stands in the same comment
         start, end = whole.start, whole.end
