@@ -34,10 +34,9 @@ def decode_ids(local: torch.Tensor, received: torch.Tensor, row_numbers: torch.T
     row_numbers  int32 `[rows]`: 0, 1, ...
     num_experts  experts of all ranks together
     """
-    written = (row_numbers < received[-1:]).unsqueeze(1)
-    valid = (local >= 0) & (local < num_experts - first) & written
-    ids: torch.Tensor = torch.where(valid, local + first, -1)
-    return ids
+    unwritten = (row_numbers >= received[-1:]).unsqueeze(1)
+    invalid = (local < 0) | (local >= num_experts - first) | unwritten
+    return (local + first).masked_fill_(invalid, -1)
 
 
 def decode_in_one_launch(local: torch.Tensor, received: torch.Tensor, first: int, num_experts: int) -> torch.Tensor:

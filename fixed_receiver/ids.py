@@ -135,8 +135,8 @@ def expand_marked(
     """
     owners = torch.bucketize(row_numbers, (psum - real)[1:], right=True)
     ends = psum if mark_padding or alignment == 1 else (psum + (alignment - 1)) // alignment * alignment
-    owned = row_numbers < ends[owners]
-    return torch.where(owned, owners + first, -1).unsqueeze(1)
+    unowned = row_numbers >= ends[owners]
+    return owners.add_(first).masked_fill_(unowned, -1).unsqueeze(1)
 
 
 def counts_from_sums(psum: torch.Tensor) -> torch.Tensor:

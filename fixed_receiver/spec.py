@@ -67,9 +67,8 @@ class DispatchView:
 def check_view(view: DispatchView) -> None:
     """Raise SpecError where `view` breaks I1 (length), I2 (sum), I3 (sign) or I7 (range), or the shape of a device vector."""
     if view.experts < 1 or view.first < 0 or view.alignment < 1:
-        raise SpecError(
-            f"experts and alignment must be at least 1 and first at least 0, not experts={view.experts}, alignment={view.alignment}, first={view.first}"
-        )
+        given = f"experts={view.experts}, alignment={view.alignment}, first={view.first}"
+        raise SpecError(f"experts and alignment must be at least 1 and first at least 0, not {given}")
     if not 0 <= view.rows <= MAX_ROWS:
         raise SpecError(f"I7: {view.rows} rows do not fit the int32 prefix sums")
     if view.counts is not None:
