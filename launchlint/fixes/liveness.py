@@ -38,7 +38,7 @@ class Liveness:
         Errs to True: for a name that another scope reads or that is global, and where the function reflects on its names.
         """
         inside = set(ast.walk(loop))
-        shared = [node for node in self.outer(loop) if isinstance(node, LOOPS)]
+        shared: list[ast.AST] = [node for node in self.outer(loop) if isinstance(node, LOOPS)]
         for node in self.parents:
             if isinstance(node, ast.Global | ast.Nonlocal) and names & set(node.names):
                 return True

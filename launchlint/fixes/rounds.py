@@ -44,6 +44,7 @@ def fix_source(source: Source, check: Check, floor: Applicability, settings: Set
     statement outside its edits, cannot be encoded, or where ten rounds do not settle, the file stays as it is and a
     Problem says why. Raises nothing for what is in the file.
     """
+    settings = settings.for_file(source.path)
     current = source
     applied: list[Finding] = []
     seen = {source.text}
@@ -78,8 +79,15 @@ def applicability(finding: Finding, settings: Settings) -> Applicability:
     return finding.fix.applicability
 
 
-def _is_listed(code: str, codes: tuple[str, ...]) -> bool:
-    return any(listed and code.startswith(listed) for listed in codes)
+def _is_listed(code: str, words: tuple[str, ...]) -> bool:
+    """True if one of `words` (codes, beginnings of codes, names of rules) means the rule."""
+    if not words:
+        return False
+    from launchlint import registry  # a fix may be asked for before the rules are loaded
+    from launchlint.settings import names_rule
+
+    rule = registry.load().get(code)
+    return any(names_rule(word, code, rule.meta.name if rule else "") for word in words)
 
 
 def _choose(source: Source, findings: Sequence[Finding], floor: Applicability, settings: Settings) -> Iterator[Finding]:

@@ -76,10 +76,11 @@ def _dotted(name: str) -> Named:
     return Named(last, (f"from {module} import {last}",)) if module else Named(last)
 
 
-def stage(ctx: Context, data: str, dtype: str, device: str) -> Staged | None:
+def stage(ctx: Context, data: str, dtype: str, device: str, is_list: bool) -> Staged | None:
     """The tensor of host `data` on `device`, of `dtype` (empty: inferred); None where the configuration does not fit this file.
 
-    An empty `device` stands for the default device, where nothing is copied.
+    An empty `device` stands for the default device, where nothing is copied. `torch.tensor` refuses to pin what it makes
+    from a numpy array or a tensor, so data that `is_list` does not vouch for is made a list first.
     """
     torch = torch_module(ctx.source)
     if not device:
@@ -91,5 +92,6 @@ def stage(ctx: Context, data: str, dtype: str, device: str) -> Staged | None:
     pin = pin_memory(ctx.source, ctx.settings)
     if pin is None:
         return None
-    host = call(f"{torch.text}.tensor", data, dtype=dtype, pin_memory=pin.text)
+    listed = data if is_list or not pin.text else f"list({data})"
+    host = call(f"{torch.text}.tensor", listed, dtype=dtype, pin_memory=pin.text)
     return Staged(call(host, device, method="to", non_blocking="True"), torch.imports + pin.imports)

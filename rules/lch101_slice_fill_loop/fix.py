@@ -15,7 +15,7 @@ from launchlint.fixes.staging import Staged, stage, torch_module
 from launchlint.model import Applicability, Edit, Fix, Span
 from launchlint.rule import Context
 from launchlint.source import LINE_END, Source
-from launchlint.values import Device
+from launchlint.values import Device, Kind
 
 from .placement import Allocation, Placement, Refused, place
 from .running_offset import RunningOffset, running_offset
@@ -51,7 +51,7 @@ def _replace(form: RunningOffset, placement: Placement, ctx: Context) -> Fix:
     allocation = placement.allocation
     torch = torch_module(ctx.source)
     dtype, device = _dtype(allocation, torch.text, ctx), _device(allocation, ctx)
-    counts = _staged(inline(form.counts, ctx), f"{torch.text}.{COUNTS_DTYPE}", device, ctx)
+    counts = _staged(form.counts, f"{torch.text}.{COUNTS_DTYPE}", device, ctx)
     ids = _ids(form, dtype, device, torch.text, ctx)
     value = call(f"{torch.text}.repeat_interleave", ids.code, counts.code, output_size=inline(allocation.total, ctx))
     statement = _Statement(ctx.source, placement)
@@ -63,7 +63,7 @@ def _replace(form: RunningOffset, placement: Placement, ctx: Context) -> Fix:
 def _ids(form: RunningOffset, dtype: str, device: str, torch: str, ctx: Context) -> Staged:
     """One id per count: a range on the device, or the host list of ids, uploaded."""
     if form.ids is not None:
-        return _staged(inline(form.ids, ctx), dtype, device, ctx)
+        return _staged(form.ids, dtype, device, ctx)
     length = f"len({inline(form.counts, ctx)})"
     shift = _operand(form.shift, ctx) if form.shift else ""
     bounds: tuple[str, ...]
@@ -82,8 +82,9 @@ def _operand(node: ast.expr, ctx: Context) -> str:
     return text if isinstance(node, ast.Name | ast.Attribute | ast.Constant | ast.Subscript) else f"({text})"
 
 
-def _staged(data: str, dtype: str, device: str, ctx: Context) -> Staged:
-    staged = stage(ctx, data, dtype, device)
+def _staged(data: ast.expr, dtype: str, device: str, ctx: Context) -> Staged:
+    is_list = ctx.value(data).kind in (Kind.LIST, Kind.TUPLE)
+    staged = stage(ctx, inline(data, ctx), dtype, device, is_list)
     if staged is None:
         raise Refused("the configured upload is not available in this file")
     return staged

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from launchlint.fixes.liveness import LOOPS, Liveness
-from launchlint.rule import Context, FunctionNode
+from launchlint.rule import Context
+from launchlint.values import Kind
 
 from .running_offset import RunningOffset, is_pure, names_of
 
@@ -266,13 +267,6 @@ def _line(node: ast.stmt) -> int:
 
 def _check_device_side(form: RunningOffset, ctx: Context) -> None:
     """The counts, and the ids where there are any, must not be tensors: those would be read back or copied."""
-    from launchlint.values import Kind
-
     for part in (form.counts, form.ids):
         if part is not None and ctx.value(part).kind in (Kind.TENSOR, Kind.DICT):
             raise Refused("the counts or ids are not a host list")
-
-
-def function_of(ctx: Context) -> FunctionNode | None:
-    """The function around the place."""
-    return ctx.function.node

@@ -1,0 +1,82 @@
+"""A constant that is uploaded, made on the device instead: `torch.tensor([-1], device=d)` -> `torch.full((1,), -1, device=d)`.
+
+Equal in values, dtype, shape and strides, and one of very few fixes that are SAFE: only literal numbers count, since
+`torch.full` would read a 0-dim tensor, and the dtype stays as it was written or as both infer it (int64 for whole
+numbers, bool for truth values, the default dtype for floats).
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+
+from launchlint.fixes.staging import torch_module
+from launchlint.model import Applicability, Edit, Fix
+from launchlint.rule import Context
+
+CONSTRUCTORS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
+LARGEST = 2**63  # beyond it the two raise different errors
+
+
+def fill_on_device(call: ast.Call, ctx: Context) -> Fix | None:
+    """The fix for a constructor of one literal, a list of equal literals or `[literal] * length`; None for other data."""
+    if ctx.name(call.func) not in CONSTRUCTORS or len(call.args) != 1:
+        return None
+    if not {keyword.arg for keyword in call.keywords} <= {"dtype", "device"} or ctx.keyword(call, "device") is None:
+        return None
+    data = call.args[0]
+    if not opens_plainly(call, data, ctx):
+        return None
+    shaped = _shape_and_value(data, ctx)
+    if shaped is None:
+        return None
+    shape, value, never_empty = shaped
+    if not never_empty and ctx.keyword(call, "dtype") is None:
+        return None  # an empty list is float32 whatever was in it
+    torch = torch_module(ctx.source)
+    edits = (Edit(ctx.source.span(call.func), f"{torch.text}.full"), Edit(ctx.source.span(data), f"{shape}, {ctx.text(value)}"))
+    return Fix("make the constant on the device with torch.full", edits, Applicability.SAFE, torch.imports)
+
+
+def opens_plainly(call: ast.Call, first: ast.expr, ctx: Context) -> bool:
+    """True if nothing but the bracket of `call` and white space stands before its first argument: no parentheses of its own."""
+    return ctx.source.text[ctx.source.span(call.func).end : ctx.source.span(first).start].strip() == "("
+
+
+def _shape_and_value(data: ast.expr, ctx: Context) -> tuple[str, ast.expr, bool] | None:
+    """(shape, value, cannot be empty)."""
+    match data:
+        case ast.List(elts=[first, *others]) | ast.Tuple(elts=[first, *others]) if _is_number(first):
+            if all(ast.dump(other) == ast.dump(first) for other in others):
+                return f"({len(others) + 1},)", first, True
+        case ast.BinOp(left=ast.List(elts=[value]), op=ast.Mult(), right=length) if _is_number(value):
+            if isinstance(length, ast.Constant) and type(length.value) is int:
+                return f"({length.value},)", value, length.value > 0
+            if _is_length(length, ctx):
+                return f"({ctx.text(length)},)", value, False
+        case _ if _is_number(data):
+            return "()", data, True
+    return None
+
+
+def _is_length(node: ast.expr, ctx: Context) -> bool:
+    """`len(x)`, which is never negative: a list times a negative number is empty, a negative shape is an error."""
+    match node:
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Name() | ast.Attribute()], keywords=[]):
+            return not ctx.assigned("len")
+    return False
+
+
+def _is_number(node: ast.expr) -> bool:
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if not isinstance(value, bool):
+            return _is_plain(value)
+        case ast.Constant(value=int() | float() as value):
+            return _is_plain(value)
+    return False
+
+
+def _is_plain(value: float) -> bool:
+    if isinstance(value, int):
+        return value < LARGEST
+    return math.isfinite(value) and abs(value) < 1e38
