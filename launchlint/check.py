@@ -15,12 +15,14 @@ from launchlint.streams import Trouble, complain, put, put_bytes, wants_colour, 
 if TYPE_CHECKING:
     import argparse
 
+    from launchlint.engine import Report
     from launchlint.model import FileReport, Finding, Problem
     from launchlint.report import Result
     from launchlint.rule import Rule
     from launchlint.source import Source
 
 CLEAN, FINDINGS, TROUBLE = 0, 1, 2
+ROUNDS = 10  # runs over all files until fixing has nothing left to do
 MANY_FILES = 200  # from here on a terminal gets a progress bar
 
 
@@ -52,23 +54,30 @@ class _Check:
         self.rules = rules
 
     def files(self, paths: Sequence[str]) -> int:
-        from launchlint import discover, engine, report
+        from launchlint import discover, report
 
         found = discover.find(paths, self.settings)
         if self.options.verbose:
             for path, reason in found.skipped:
                 complain(f"skipped: {report.readable(path)}: {reason}")
         with _progress(len(found.files), self.options) as progress:
-            checked = engine.check_files(found.files, self.rules, self.settings, jobs=self.options.jobs or _cores(), progress=progress)
-        fixing = self._fix(checked.files)
-        if fixing.changed:  # what is left may stand on other lines, and a fix may have been of use to another finding
-            checked = engine.check_files(found.files, self.rules, self.settings, jobs=self.options.jobs or _cores())
+            checked = self._check(found.files, progress)
+        fixing = _Fixing(self.settings, self.rules, self.options.diff)
+        for _ in range(ROUNDS if self.settings.fix or self.options.diff else 0):
+            if not fixing.round(checked.files):
+                break
+            checked = self._check(found.files)  # what is left stands on other lines, and other files may have become hot or cold
         result = self._gather(checked.files, checked.stats)
         result.problems[:0] = [*found.problems, *fixing.problems]
         result.fixed = fixing.fixed
         if not found.files and not found.problems:
             result.notes.append("no file given" if not paths else "no Python file to check there")
         return self._finish(result)
+
+    def _check(self, paths: Sequence[str], progress: Callable[[int], None] | None = None) -> Report:
+        from launchlint import engine
+
+        return engine.check_files(paths, self.rules, self.settings, jobs=self.options.jobs or _cores(), progress=progress)
 
     def stdin(self, name: str) -> int:
         from launchlint import discover, engine
@@ -102,13 +111,6 @@ class _Check:
         result.problems += fixing.problems
         result.fixed = fixing.fixed
         return self._finish(result, sys.stderr)
-
-    def _fix(self, files: Sequence[FileReport]) -> _Fixing:
-        fixing = _Fixing(self.settings, self.rules, self.options.diff)
-        if self.settings.fix or self.options.diff:
-            for report in files:
-                fixing.file(report)
-        return fixing
 
     def _gather(self, files: Sequence[FileReport], stats: dict[str, object], sources: dict[str, Source] | None = None) -> Result:
         from launchlint import report
@@ -146,25 +148,33 @@ class _Fixing:
         self.floor = Applicability.UNSAFE if settings.unsafe_fixes else Applicability.SAFE
         self.problems: list[Problem] = []
         self.fixed: Counter[str] = Counter()
-        self.changed = False
+        self.failed: set[str] = set()
 
-    def file(self, report: FileReport) -> None:
-        """Fix one file on disk."""
+    def round(self, files: Sequence[FileReport]) -> bool:
+        """Fix every file once; True if a file on disk has changed."""
+        changed = [self._file(report) for report in files if any(finding.fix for finding in report.findings)]
+        return any(changed)
+
+    def _file(self, report: FileReport) -> bool:
         from launchlint import fixes
         from launchlint.model import Problem
         from launchlint.report import read
 
-        if not any(finding.fix for finding in report.findings):
-            return
+        if report.path in self.failed:
+            return False
         source = read(report.path)
+        already = self.fixed.copy()
         fixed = self.fix(source, report)
-        if fixed.text == source.text or self.diff:
-            return
+        if fixed.text == source.text:
+            return False
         try:
             fixes.write(report.path, source, fixed.text)
-            self.changed = True
         except fixes.WriteError as error:
             self.problems.append(Problem(report.path, str(error)))
+            self.failed.add(report.path)
+            self.fixed = already
+            return False
+        return True
 
     def fix(self, source: Source, report: FileReport) -> Source:
         """The source with its fixes; with `diff` the patch is printed, and the source returned is the one that came."""
@@ -173,7 +183,9 @@ class _Fixing:
         from launchlint import fixes
 
         done = fixes.fix_source(source, lambda current: self._check(current, source, report), self.floor, self.settings)
-        self.problems += done.problems
+        if done.problems:
+            self.problems += done.problems
+            self.failed.add(source.path)
         if self.diff:
             put_bytes(fixes.unified_diff(source, done.text))
             return source
@@ -201,7 +213,7 @@ def _progress(total: int, options: argparse.Namespace) -> Iterator[Callable[[int
     columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("checking", total=total)
-        yield lambda done: bar.update(task, completed=done)
+        yield lambda done: bar.advance(task, done)
 
 
 def _cores() -> int:

@@ -38,7 +38,6 @@ class Plugin:
 
     settings: ClassVar[Settings | None] = None
     rules: ClassVar[tuple[Rule, ...]] = ()
-    fault: ClassVar[str] = ""  # why the settings cannot be used; told once for every file, since flake8 has no other place
 
     def __init__(self, tree: ast.Module, lines: list[str], filename: str = "-") -> None:
         self.tree = tree
@@ -58,9 +57,6 @@ class Plugin:
         from launchlint.settings import Settings
         from launchlint.source import Source
 
-        if self.fault:
-            yield (1, 0, f"LCH003 [not-analysed] {self.fault}", type(self))
-            return
         settings = self.settings or Settings()
         rules = self.rules or registry.select(settings)
         source = Source.from_lines(self.filename, self.lines, self.tree)
@@ -77,27 +73,26 @@ class Plugin:
         """Add our options, all of which begin with `--launchlint-` so that they meet nobody else's."""
         for name, text in OPTIONS:
             manager.add_option(f"--launchlint-{name}", metavar="RULES", default="", parse_from_config=True, help=text)
-        manager.add_option(
-            "--launchlint-min-confidence", metavar="LEVEL", default="", parse_from_config=True, help="low, medium or high (default: medium)."
-        )
-        manager.add_option(
-            "--launchlint-preview", action="store_true", default=False, parse_from_config=True, help="Also rules that are still on trial."
-        )
-        manager.add_option(
-            "--launchlint-config", metavar="FILE", default="", parse_from_config=True, help="Settings file (default: the nearest)."
-        )
+        level = "low, medium or high (default: medium)."
+        manager.add_option("--launchlint-min-confidence", metavar="LEVEL", default="", parse_from_config=True, help=level)
+        trial = "Also rules that are still on trial."
+        manager.add_option("--launchlint-preview", action="store_true", default=False, parse_from_config=True, help=trial)
+        nearest = "Settings file (default: the nearest)."
+        manager.add_option("--launchlint-config", metavar="FILE", default="", parse_from_config=True, help=nearest)
 
     @classmethod
     def parse_options(cls, options: argparse.Namespace) -> None:
-        """Read the settings once; a wrong one is told as LCH003 for each file, never as a traceback."""
+        """Read the settings once; a wrong one ends flake8 with one clear line, as a wrong option of its own does."""
+        from flake8.exceptions import ExecutionError
+
         from launchlint import registry
+        from launchlint.settings import SettingsError
 
         try:
             cls.settings = _settings(options)
             cls.rules = registry.select(cls.settings)
-            cls.fault = ""
-        except Exception as error:  # an exception here would end flake8 with a traceback about plugins
-            cls.fault = " ".join(str(error).split())
+        except (SettingsError, registry.RegistryError) as error:
+            raise ExecutionError(f"launchlint: {error}") from error
 
 
 def _settings(options: argparse.Namespace) -> Settings:

@@ -1,7 +1,7 @@
 """Finds the rules and chooses those of a run.
 
 Adding a rule is adding a folder to `rules/`: nothing lists the rules, the folders are looked up. A folder counts when
-its name begins with `lch` and a digit; its package must hold a `Rule` called `rule`.
+its name begins with `lch` and a digit and it is a package; it must hold a `Rule` called `rule`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def load() -> dict[str, Rule]:
 def _folders(roots: Iterable[str]) -> list[str]:
     names: set[str] = set()
     for root in roots:
-        names.update(entry.name for entry in os.scandir(root) if FOLDER.match(entry.name) and entry.is_dir())
+        # A folder of a rule that another branch has keeps its __pycache__, and is no rule.
+        found = (entry.name for entry in os.scandir(root) if FOLDER.match(entry.name))
+        names.update(name for name in found if os.path.isfile(os.path.join(root, name, "__init__.py")))
     return sorted(names)
 
 

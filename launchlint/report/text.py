@@ -89,28 +89,28 @@ class _Mark:
 
 
 def _frame(entry: Entry, paint: Paint) -> list[str]:
-    """The lines of the finding and of its related places in order, each marked below."""
+    """The lines of the finding and of its related places in order; what is meant is marked below its first line."""
     marks = [_Mark(entry.place, "", True), *(_Mark(place, note, False) for place, note in entry.related)]
     marks.sort(key=lambda mark: (mark.place.line, mark.place.column, not mark.main))
-    width = len(str(max(min(mark.place.end_line, mark.place.line + LONGEST) for mark in marks)))
-    lines = [f"{' ' * width} {paint.blue('|')}"]
+    width = len(str(max(_last(mark) for mark in marks)))
+    bar = paint.blue("|")
+    lines = [f"{' ' * width} {bar}"]
     shown = 0
     for mark in marks:
-        first = mark.place.line
-        if shown and first > shown + 1:
-            lines.append(f"{paint.blue('...')}")
+        if shown and mark.place.line > shown + 1:
+            lines.append(paint.blue("..."))
         for number in _numbers(mark):
             if number is None:
-                lines.append(f"{paint.blue('...')}")
+                lines.append(paint.blue("..."))
                 continue
             text, start, end = _cut(entry, mark, number)
             if number > shown:
-                lines.append(f"{paint.blue(str(number).rjust(width))} {paint.blue('|')} {text}".rstrip())
+                lines.append(f"{paint.blue(str(number).rjust(width))} {bar} {text}".rstrip())
                 shown = number
-            caret = ("^" if mark.main else "-") * max(end - start, 1)
-            note = f" {mark.note}" if number == _last(mark) and mark.note else ""
-            tint = paint.red if mark.main else paint.blue
-            lines.append(f"{' ' * width} {paint.blue('|')} {' ' * start}{tint(caret + note)}".rstrip())
+            if number == mark.place.line:
+                tint = paint.red if mark.main else paint.blue
+                carets = ("^" if mark.main else "-") * max(end - start, 1)
+                lines.append(f"{' ' * width} {bar} {' ' * start}{tint(f'{carets} {mark.note}'.rstrip())}")
     return lines
 
 
@@ -214,5 +214,10 @@ def _statistics(result: Result) -> list[str]:
     counts = Counter(entry.meta.code for entry in result.entries)
     lines = [f"{number:6,}  {code}  {names[code]}" for code, number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
     for key, value in result.stats.items():
-        lines.append(f"{key}: {value:.3f}" if isinstance(value, float) else f"{key}: {value}")
+        parts = value.items() if isinstance(value, dict) else [("", value)]
+        lines.append(f"{key}: {', '.join(f'{name} {_number(part)}'.strip() for name, part in parts)}")
     return lines
+
+
+def _number(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
