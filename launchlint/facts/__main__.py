@@ -1,7 +1,11 @@
-"""Make `torch.json` from `torch.toml`: `python -m launchlint.facts`, or with `--check` only say whether it is current."""
+"""Make `torch.json` and `roles.json` from the tables beside them: `python -m launchlint.facts`.
+
+With `--check` it only says whether they are current.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,16 +26,35 @@ def read_table(path: Path) -> list[dict[str, Any]]:
     return groups
 
 
+KEPT = ("packages", "hot", "cold", "means", "waivers", "intermediate", "helpers", "mirrors")
+
+
+def roles_as_json(path: Path) -> str:
+    """The text of `roles.json`: what is asked at run time, a line for each framework; where a fact was read stays in the TOML."""
+    tables = tomllib.loads(path.read_text("utf-8"))
+    lines = []
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            continue
+        kept = {key: table[key] for key in KEPT if key in table}
+        kept["hot"] = [{key: value for key, value in entry.items() if key != "see"} for entry in table.get("hot", [])]
+        lines.append(f"{json.dumps(name)}:{json.dumps(kept, separators=(',', ':'))}")
+    return '{"schema":1,\n' + ",\n".join(lines) + "\n}\n"
+
+
 def main(arguments: list[str]) -> int:
-    """Write the file, or compare it with `--check`; 0 if it is current afterwards."""
-    text = as_json(read_table(FOLDER / "torch.toml"))
-    made = FOLDER / "torch.json"
-    if "--check" in arguments:
-        current = made.exists() and made.read_text("utf-8") == text
-        print("torch.json is current" if current else "torch.json is not current: run python -m launchlint.facts")
-        return 0 if current else 1
-    made.write_text(text, "utf-8", newline="\n")
-    return 0
+    """Write the files, or compare them with `--check`; 0 if they are current afterwards."""
+    texts = {"torch.json": as_json(read_table(FOLDER / "torch.toml")), "roles.json": roles_as_json(FOLDER / "roles.toml")}
+    stale = 0
+    for name, text in texts.items():
+        made = FOLDER / name
+        if "--check" in arguments:
+            current = made.exists() and made.read_text("utf-8") == text
+            print(f"{name} is current" if current else f"{name} is not current: run python -m launchlint.facts")
+            stale += not current
+        else:
+            made.write_text(text, "utf-8", newline="\n")
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

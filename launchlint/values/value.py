@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from launchlint.model import Level
@@ -41,13 +41,17 @@ class Origin:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+NOWHERE = Origin(0, "")
+
+
+@dataclass(slots=True, eq=True)
 class Value:
-    """What is known of one expression.
+    """What is known of one expression. Never changed after it was made (it is not `frozen` only because that costs
+    three times as much to build, and a flow builds hundreds of thousands).
 
     `pinned` is None where it is not known. `boolean` is a mask, `scalar` a tensor of no dimensions. `element` is what
     iterating or indexing gives; `elements` the members of a tuple. `by_name` marks knowledge that rests on a name or a
-    convention and not on the code. `constant` is the same for the life of the object that holds it.
+    convention and not on the code. `fact` says that the file shows it to be a tensor (a call that only tensors have, a factory).
     """
 
     kind: Kind = Kind.UNKNOWN
@@ -55,16 +59,20 @@ class Value:
     pinned: bool | None = None
     boolean: bool = False
     scalar: bool = False
-    constant: bool = False
     by_name: bool = False
     class_name: str = ""
     element: Value | None = None
     elements: tuple[Value, ...] = ()
-    origin: Origin = Origin(0, "")
+    origin: Origin = NOWHERE
 
     def but(self, **changes: Any) -> Value:
         """A copy with changes."""
-        return replace(self, **changes)
+        copy = Value(
+            self.kind, self.device, self.pinned, self.boolean, self.scalar, self.by_name, self.class_name, self.element, self.elements, self.origin
+        )
+        for name, change in changes.items():
+            setattr(copy, name, change)
+        return copy
 
     @property
     def is_tensor(self) -> bool:
@@ -72,7 +80,7 @@ class Value:
 
     @property
     def is_unknown(self) -> bool:
-        return self.kind in (Kind.UNKNOWN, Kind.OBJECT, Kind.NONE)
+        return self.kind in _UNKNOWN_KINDS
 
     @property
     def on_host(self) -> bool:
@@ -85,7 +93,7 @@ class Value:
 
     def device_level(self, unknown: Level = Level.UNKNOWN) -> Level:
         """How sure we are that this is a tensor on the device; `unknown` answers for a value of which nothing is known."""
-        if self.is_unknown:
+        if self.kind in _UNKNOWN_KINDS:
             return unknown
         if self.kind is not Kind.TENSOR or self.device is Device.HOST:
             return Level.NO
@@ -94,7 +102,7 @@ class Value:
     def __str__(self) -> str:
         words = [str(self.kind.value)]
         if self.kind is Kind.TENSOR:
-            words.append(f"on {self.device.value}" if self.device is not Device.UNKNOWN else "of unknown device")
+            words.append(f"on the {self.device.value}" if self.device is not Device.UNKNOWN else "of unknown device")
             words += ["pinned"] * (self.pinned is True) + ["pageable"] * (self.pinned is False and self.device is Device.HOST)
             words += ["mask"] * self.boolean + ["0-dim"] * self.scalar
         if self.class_name:
@@ -102,5 +110,68 @@ class Value:
         return " ".join(words)
 
 
+_UNKNOWN_KINDS = frozenset({Kind.UNKNOWN, Kind.OBJECT, Kind.NONE, Kind.DEVICE, Kind.DTYPE})
 HOST_KINDS = frozenset({Kind.ARRAY, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.SCALAR})
 NOTHING = Value()
+SCALAR = Value(Kind.SCALAR)
+ARRAY = Value(Kind.ARRAY)
+LIST = Value(Kind.LIST)
+TENSOR = Value(Kind.TENSOR)
+DTYPE = Value(Kind.DTYPE)
+NONE = Value(Kind.NONE)
+
+
+def join(one: Value, other: Value) -> Value:
+    """What is known where two ways meet. Nothing known gives way, since most unknown branches are of the same kind."""
+    if one is other or other.kind is Kind.UNKNOWN or other.kind is Kind.NONE:
+        return one
+    if one.kind is Kind.UNKNOWN or one.kind is Kind.NONE:
+        return other
+    if one.kind is Kind.TENSOR and other.kind is Kind.TENSOR:
+        return _join_tensors(one, other)
+    if one.kind is Kind.OBJECT and not one.class_name:
+        return other
+    if one.kind is Kind.TENSOR or other.kind is Kind.TENSOR:
+        return one if one.kind is Kind.TENSOR else other
+    return one
+
+
+def _join_tensors(one: Value, other: Value) -> Value:
+    if one.device is other.device:
+        device = one.device
+    elif Device.UNKNOWN in (one.device, other.device):
+        device = one.device if other.device is Device.UNKNOWN else other.device
+    else:
+        device = Device.UNKNOWN
+    pinned = one.pinned if one.pinned == other.pinned else False if False in (one.pinned, other.pinned) else None
+    return one.but(
+        device=device, pinned=pinned, boolean=one.boolean and other.boolean, scalar=one.scalar and other.scalar, by_name=one.by_name or other.by_name
+    )
+
+
+def together(values: list[Value]) -> Value:
+    """The result of an operation on several operands: a tensor where one is, on the device all tensors must share."""
+    tensors = [value for value in values if value.kind is Kind.TENSOR]
+    if not tensors:
+        for value in values:
+            if value.kind is Kind.ARRAY:
+                return ARRAY
+        return next((value for value in values if value.kind is not Kind.UNKNOWN), NOTHING)
+    sized = [value for value in tensors if not value.scalar] or tensors  # a 0-dim host tensor may meet any device
+    devices = {value.device for value in sized}
+    if Device.DEVICE in devices:
+        device = Device.DEVICE
+    elif Device.HOST in devices:
+        device = Device.HOST
+    else:
+        device = Device.UNKNOWN
+    leader = next(value for value in sized if value.device is device)
+    return Value(
+        Kind.TENSOR,
+        device,
+        False if device is Device.HOST else None,
+        any(value.boolean for value in tensors),
+        all(value.scalar for value in tensors) and len(tensors) == len([v for v in values if v.kind is not Kind.SCALAR]),
+        leader.by_name,
+        origin=leader.origin,
+    )

@@ -1,0 +1,343 @@
+"""From files to findings: summaries first, then the call graph, then values and rules where something may be hot.
+
+Two passes, because a function's callers may live in any file: the first pass parses every file and keeps a summary, the
+second parses again the files that hold a place worth looking at in a function that may run every step. No tree is kept.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from launchlint import suppress
+from launchlint.context import SiteContext
+from launchlint.guards import Guard, guards_of
+from launchlint.hot import FileSummary, Graph, Verdict, summarize
+from launchlint.hot.roles import kernel_path
+from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
+from launchlint.modules import module_of
+from launchlint.rule import FunctionFacts, Hit, Rule, Silence
+from launchlint.scan import Interest, Scan, Scope, Site, scan, worth_parsing
+from launchlint.settings import Settings
+from launchlint.source import Source, SourceError
+from launchlint.values.flow import Flow
+
+Progress = Callable[[int], None]
+_COLD = Verdict(Heat.COLD, "device code")
+_UNKNOWN = Verdict(Heat.NOTHING, "not part of a function")
+_UPLOADS = "uploads"
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run found: a report for each file, in the order the files were given, and figures about the run."""
+
+    files: list[FileReport] = field(default_factory=list)
+    stats: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Why one rule did or did not report at one place; kept only when somebody asks."""
+
+    code: str
+    name: str
+    span: Span
+    level: Level | None
+    heat: Heat
+    confidence: Confidence | None
+    reason: str
+
+
+class Project:
+    """The call graph of the files of a run, asked by file and line."""
+
+    def __init__(self, summaries: Iterable[FileSummary], settings: Settings) -> None:
+        self.graph = Graph(summaries, settings.hot, settings.cold)
+        self._files = {file.path: number for number, file in enumerate(self.graph.files)}
+        self._lines: dict[str, dict[tuple[int, str], int]] = {}
+
+    def verdict(self, path: str, scope: Scope) -> Verdict:
+        """What is known about the function `scope` of the file `path`."""
+        if scope.node is None or path not in self._files:
+            return _UNKNOWN
+        number = self._files[path]
+        lines = self._lines.get(path)
+        if lines is None:
+            functions = self.graph.files[number].functions
+            lines = self._lines[path] = {(function.line, function.name): index for index, function in enumerate(functions)}
+        index = lines.get((scope.node.lineno, scope.node.name))
+        return self.graph.verdict((number, index)) if index is not None else _UNKNOWN
+
+    def module(self, path: str) -> str:
+        """Dotted name of a file of this project."""
+        return self.graph.files[self._files[path]].module if path in self._files else module_of(path)[0]
+
+    def may_report(self, path: str) -> bool:
+        """False where no function of the file can be reported, so that it need not be parsed again."""
+        number = self._files.get(path)
+        if number is None:
+            return False
+        graph = self.graph
+        return any(graph.verdict((number, index)).heat > Heat.NOTHING for index in range(len(graph.files[number].functions)))
+
+
+# ---------------------------------------------------------------- one file
+
+
+def check_source(
+    source: Source, rules: Sequence[Rule], settings: Settings, project: Project | None = None, trace: list[Decision] | None = None
+) -> FileReport:
+    """Check one file. Without `project` the file is its own call graph: it says what one file can show."""
+    report = FileReport(source.path)
+    settings = settings.for_file(source.path)
+    try:
+        tree = source.tree
+        if project is None:
+            project = Project([summarize_source(source, tree)], settings)
+        found, below = _findings(source, tree, rules, settings, project, trace)
+    except SourceError as error:
+        report.problems.append(Problem(source.path, error.reason, error.line))
+        return report
+    except (RecursionError, MemoryError):
+        report.problems.append(Problem(source.path, "nested too deeply to be analysed"))
+        return report
+    report.findings, report.silenced = suppress.apply(source, found, settings, below)
+    return report
+
+
+def summarize_source(source: Source, tree: ast.Module) -> FileSummary:
+    """The summary of a parsed file."""
+    module, is_package = module_of(source.path)
+    return summarize(source.path, module, is_package, tree, source.text)
+
+
+def _findings(
+    source: Source, tree: ast.Module, rules: Sequence[Rule], settings: Settings, project: Project, trace: list[Decision] | None
+) -> tuple[list[Finding], list[Finding]]:
+    """The findings of a file, and those that are below the asked confidence."""
+    if trace is None and not worth_parsing(source.text.encode("utf-8", "surrogatepass")):
+        return [], []
+    module, is_package = module_of(source.path)
+    found = scan(tree, source.text, _interest(rules), module, is_package)
+    if found.names.torch_is_foreign or kernel_path(source.path, module):
+        return [], []
+    check = _FileCheck(source, settings, found, project, trace)
+    for scope in found.scopes:
+        if scope.sites and not scope.is_kernel:
+            check.scope(scope)
+    kept = [finding for finding in check.findings if finding.confidence >= settings.min_confidence]
+    below = [finding for finding in check.findings if finding.confidence < settings.min_confidence]
+    return kept, below
+
+
+_interests: dict[tuple[str, ...], Interest] = {}
+
+
+def _interest(rules: Sequence[Rule]) -> Interest:
+    key = tuple(rule.meta.code for rule in rules)
+    if key not in _interests:
+        _interests[key] = Interest(rules)
+    return _interests[key]
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """A hit that passed the policy."""
+
+    rule: Rule
+    hit: Hit
+    confidence: Confidence
+    span: Span
+    group: str
+
+
+class _FileCheck:
+    """The state of checking one file."""
+
+    def __init__(self, source: Source, settings: Settings, found: Scan, project: Project, trace: list[Decision] | None) -> None:
+        self.source = source
+        self.settings = settings
+        self.found = found
+        self.project = project
+        self.trace = trace
+        self.findings: list[Finding] = []
+        self._flow: Flow | None = None
+        self._evaluated: set[Scope] = set()
+
+    @property
+    def flow(self) -> Flow:
+        if self._flow is None:
+            self._flow = Flow(self.found, None)
+        return self._flow
+
+    def scope(self, scope: Scope) -> None:
+        """Check the sites of one function."""
+        verdict = self.project.verdict(self.source.path, scope)
+        if verdict.heat <= Heat.NOTHING and self.trace is None:
+            return
+        self._evaluate(scope)
+        owner = scope.owner.node if scope.owner is not None else None
+        qualname = f"{self.project.module(self.source.path)}.{scope.qualname}"
+        facts = FunctionFacts(qualname, scope.node, owner, verdict.heat, verdict.reason, verdict.chain, verdict.per)
+        candidates: list[_Candidate] = []
+        for site in sorted(scope.sites, key=lambda site: (site.node.lineno, site.node.col_offset)):  # type: ignore[attr-defined]
+            heat = _heat_at(verdict, site)
+            context = SiteContext(self.source, self.settings, self.found, self.flow, scope, facts, site)
+            for rule, check in site.checks:
+                for outcome in check(site.node, context) or ():
+                    candidate = self._judge(rule, outcome, heat, site, context)
+                    if candidate is not None:
+                        candidates.append(candidate)
+        self.findings.extend(self._grouped(candidates, verdict))
+
+    def _evaluate(self, scope: Scope) -> None:
+        outermost = scope.outermost
+        if outermost in self._evaluated or outermost.node is None:
+            return
+        self._evaluated.add(outermost)
+        if not self.flow.is_finished(outermost.node):
+            self.flow.function(outermost.node, outermost.owner)
+
+    def _judge(self, rule: Rule, outcome: Hit | Silence, heat: Heat, site: Site, context: SiteContext) -> _Candidate | None:
+        if isinstance(outcome, Silence):
+            self._note(rule, self.source.span(outcome.node), None, heat, None, outcome.reason)
+            return None
+        span = outcome.span or self.source.span(outcome.node)
+        confidence = rule.meta.policy.confidence(outcome.level, heat)
+        if confidence is None:
+            self._note(rule, span, outcome.level, heat, None, f"the policy has no cell for value {outcome.level} and heat {heat}")
+            return None
+        for guard in guards_of(site.frame, self.settings.allow_regions):
+            if guard.effect == "mute" or (guard.effect == "host" and rule.meta.group != _UPLOADS):
+                self._note(rule, span, outcome.level, heat, None, guard.reason)
+                return None
+            if guard.effect == "lower":
+                confidence = Confidence.LOW
+        self._note(rule, span, outcome.level, heat, confidence, "reported" if confidence >= self.settings.min_confidence else "below the asked confidence")
+        return _Candidate(rule, outcome, confidence, span, outcome.group or self._group(rule, context))
+
+    def _note(self, rule: Rule, span: Span, level: Level | None, heat: Heat, confidence: Confidence | None, reason: str) -> None:
+        if self.trace is not None:
+            self.trace.append(Decision(rule.meta.code, rule.meta.name, span, level, heat, confidence, reason))
+
+    @staticmethod
+    def _group(rule: Rule, context: SiteContext) -> str:
+        loops = context.loops()
+        return f"{rule.meta.code[:4]}:{id(loops[0])}" if loops else ""
+
+    def _grouped(self, candidates: list[_Candidate], verdict: Verdict) -> Iterable[Finding]:
+        """One finding for each call and for each loop and family; what is folded away becomes a related place."""
+        best: dict[tuple[Span, str], _Candidate] = {}
+        for candidate in candidates:
+            key = (candidate.span, candidate.rule.meta.code[:4])
+            known = best.get(key)
+            if known is None or (candidate.confidence, known.rule.meta.code) > (known.confidence, candidate.rule.meta.code):
+                best[key] = candidate
+        groups: dict[str, list[_Candidate]] = {}
+        for index, candidate in enumerate(sorted(best.values(), key=lambda item: (item.span, item.rule.meta.code))):
+            groups.setdefault(candidate.group or f"#{index}", []).append(candidate)
+        for members in groups.values():
+            leader = max(members, key=lambda item: item.confidence) if len(members) > 1 else members[0]
+            yield self._finding(leader, [item for item in members if item is not leader], verdict)
+
+    def _finding(self, leader: _Candidate, folded: list[_Candidate], verdict: Verdict) -> Finding:
+        hit = leader.hit
+        related = [Related(where if isinstance(where, Span) else self._related_span(where), note) for where, note in hit.related]
+        related += [Related(item.span, f"also {item.hit.message}") for item in folded]
+        hot = Hot(verdict.reason, verdict.chain) if verdict.heat >= Heat.NAMED else None
+        return Finding(
+            leader.rule.meta.code, leader.span, hit.message, leader.confidence, hot, tuple(dict.fromkeys(related)), self._fix(hit), leader.group
+        )
+
+    def _related_span(self, node: ast.expr | ast.stmt) -> Span:
+        return self.source.header(node) if isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.With)) else self.source.span(node)
+
+    @staticmethod
+    def _fix(hit: Hit) -> Fix | None:
+        return hit.fix() if hit.fix is not None else None
+
+
+def _heat_at(verdict: Verdict, site: Site) -> Heat:
+    """A training function is hot inside its loops only."""
+    if not verdict.lines:
+        return verdict.heat
+    line = site.node.lineno  # type: ignore[attr-defined]
+    return verdict.heat if any(first <= line <= last for first, last in verdict.lines) else Heat.NOTHING
+
+
+# ---------------------------------------------------------------- many files
+
+
+def check_files(
+    paths: Sequence[str], rules: Sequence[Rule], settings: Settings, jobs: int = 1, progress: Progress | None = None
+) -> Report:
+    """Check files; the result does not depend on `jobs`."""
+    started = time.perf_counter()
+    report = Report()
+    summaries: list[FileSummary] = []
+    candidates: list[str] = []
+    reports: dict[str, FileReport] = {path: FileReport(path) for path in paths}
+    for path in paths:
+        summary, problem, worth = summarize_file(path)
+        if problem is not None:
+            reports[path].problems.append(problem)
+        if summary is not None:
+            summaries.append(summary)
+        if worth:
+            candidates.append(path)
+        if progress is not None:
+            progress(1)
+    summarized = time.perf_counter()
+    project = Project(summaries, settings)
+    graphed = time.perf_counter()
+    for path in candidates:
+        if project.may_report(path):
+            reports[path] = check_file(path, rules, settings, project)
+    report.files = [reports[path] for path in paths]
+    report.stats = {
+        "files": len(paths),
+        "seconds": {
+            "summaries": round(summarized - started, 3),
+            "graph": round(graphed - summarized, 3),
+            "rules": round(time.perf_counter() - graphed, 3),
+        },
+    }
+    return report
+
+
+def read_source(path: str) -> Source:
+    """Read and decode a file; raise SourceError with one clear reason whatever goes wrong."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror or error}") from None
+    return Source.from_bytes(path, data)
+
+
+def summarize_file(path: str) -> tuple[FileSummary | None, Problem | None, bool]:
+    """First pass over one file: its summary, what is wrong with it, and whether a rule may have something to say."""
+    try:
+        source = read_source(path)
+        tree = source.tree
+        summary = summarize_source(source, tree)
+        return summary, None, worth_parsing(source.text.encode("utf-8", "surrogatepass"))
+    except SourceError as error:
+        return None, Problem(path, error.reason, error.line), False
+    except (RecursionError, MemoryError):
+        return None, Problem(path, "nested too deeply to be analysed"), False
+
+
+def check_file(path: str, rules: Sequence[Rule], settings: Settings, project: Project) -> FileReport:
+    """Second pass over one file."""
+    try:
+        source = read_source(path)
+    except SourceError as error:
+        return FileReport(path, problems=[Problem(path, error.reason, error.line)])
+    return check_source(source, rules, settings, project)
+
+
+__all__ = ["Decision", "Guard", "Project", "Report", "check_file", "check_files", "check_source"]

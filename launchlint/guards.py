@@ -1,0 +1,198 @@
+"""What the tests around a place say about how often it runs, and whether its cost is meant.
+
+A guard is read from the frames that enclose a place. Only an explicit allow-region mutes by itself what a project
+meant; a guard that merely smells of debugging lowers the confidence instead, because such guesses have hidden real
+costs (`is_target_verify()` is a speculative hot path, not a verification).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from launchlint.names import dotted, last_name
+from launchlint.rule import Frame
+
+ALLOW_CONTEXTS = ("gpu_sync_allowed", "allow_gpu_sync", "sync_allowed", "allow_sync", "gpu_sync_ok")
+
+_DEBUG = re.compile(r"debug|verbose|nan_check|check_nan|sanity|dump|trace_enabled|log_level|print_|collect_stats|enable_metrics|log_stats|detect_anomaly", re.I)
+_RARE = re.compile(r"profil|benchmark|warmup|warm_up|dummy|isEnabledFor|should_log|is_logging|is_compiling|is_tracing|is_exporting|is_scripting|is_fx|is_torchdynamo", re.I)
+_CAPTURE = re.compile(r"capturing|is_capture|capture_mode|in_capture", re.I)
+_CPU = re.compile(r"\bis_cpu\b|== ['\"]cpu['\"]|is_mps\b|\bcpu_only\b|== ['\"]mps['\"]|use_cpu\b|_is_cpu\b|is_xpu\b|is_npu\b|is_hpu\b|_is_npu\b|_is_xpu\b|is_tpu\b|_is_hip_cpu")
+_NOT_CPU = re.compile(r"device(\.type)? != ['\"]cpu|\bis_cuda\b|is_cuda\(\)|device(\.type)? == ['\"]cuda")
+_ONCE = re.compile(r"(init|initialized|initialised|ready|built|loaded|done|cached|captured|compiled|warmed|setup|prepared|registered|allocated|created)(_up)?$|^is_(init|ready|built|loaded|setup)\w*$")
+_COUNTER = re.compile(r"step|iter|epoch|batch_idx|count|tick", re.I)
+_PERIOD = re.compile(r"interval|every|period|freq|log_steps|logging_steps|steps_per")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """One thing that a frame says. `effect`: mute | lower | host (mutes all but uploads) | capture."""
+
+    effect: str
+    reason: str
+
+
+def guards_of(frame: Frame | None, allowed: tuple[str, ...]) -> Iterator[Guard]:
+    """Every guard around a place, innermost first."""
+    while frame is not None:
+        guard = _guard(frame, allowed)
+        if guard is not None:
+            yield guard
+        frame = frame.outer
+
+
+def _guard(frame: Frame, allowed: tuple[str, ...]) -> Guard | None:
+    node = frame.node
+    match node:
+        case ast.With() | ast.AsyncWith() if frame.part == "body":
+            return _region(node, allowed)
+        case ast.If() | ast.IfExp() if frame.part in ("body", "orelse"):
+            return _branch(node, frame.part)
+        case ast.ExceptHandler():
+            return Guard("mute", "only runs after an exception")
+        case ast.Raise():
+            return Guard("mute", "only runs when an error is raised")
+        case ast.Assert() if frame.part == "message":
+            return Guard("mute", "only runs when an assertion fails")
+        case _:
+            return None
+
+
+def _region(node: ast.With | ast.AsyncWith, allowed: tuple[str, ...]) -> Guard | None:
+    for item in node.items:
+        context = item.context_expr
+        called = context.func if isinstance(context, ast.Call) else context
+        name = last_name(called)
+        if name in allowed or name in ALLOW_CONTEXTS or dotted(called) in allowed:
+            return Guard("mute", f"inside `with {name}(...)`, which says that this wait is meant")
+        if name in ("graph", "graph_capture", "capture") and isinstance(context, ast.Call):
+            return Guard("capture", f"inside `with {dotted(called)}(...)`, a graph capture")
+    return None
+
+
+def _branch(node: ast.If | ast.IfExp, part: str) -> Guard | None:
+    test, negated = node.test, part == "orelse"
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, negated = test.operand, not negated
+    if isinstance(node, ast.If):
+        if part == "body" and node.body and isinstance(node.body[-1], ast.Raise):
+            return Guard("mute", "on the way to raising an error")
+        if part == "body" and (reason := _once(node)):
+            return Guard("mute", reason)
+    text = _text(test)
+    if _is_periodic(test, text) and not negated:
+        return Guard("mute", f"only when `{_shorten(text)}`")
+    if _CPU.search(text):
+        return Guard("host", f"in the branch for the host (`{_shorten(text)}`)") if not negated else None
+    if _NOT_CPU.search(text) and negated:
+        return Guard("host", f"in the branch for the host (not `{_shorten(text)}`)")
+    if negated:
+        return None
+    if _CAPTURE.search(text):
+        return Guard("mute", f"only while a graph is captured (`{_shorten(text)}`)")
+    if _RARE.search(text):
+        return Guard("mute", f"only when `{_shorten(text)}`")
+    if _DEBUG.search(text):
+        return Guard("lower", f"only when `{_shorten(text)}`")
+    return None
+
+
+def is_once_test(node: ast.If) -> bool:
+    """True for tests that let their body run once: a cache miss, a flag that is then set, `not hasattr`."""
+    return bool(_once(node))
+
+
+def _once(node: ast.If) -> str:
+    """The reason why the body of `node` runs once for an object or a key, or an empty string."""
+    test = node.test
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Call(func=ast.Name(id="hasattr"))):
+            return "runs once: behind `if not hasattr(...)`"
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            name = last_name(operand)
+            if name and _ONCE.search(name):
+                return f"runs once: behind `if not {name}`"
+        case ast.Compare(left=left, ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
+            if _is_kept(left) and _stores(node.body, left):
+                return f"runs once: `{_shorten(_text(left))}` is kept"
+            if isinstance(left, ast.Name) and _kept_after(node.body, left.id):
+                return f"runs once: `{left.id}` is put into a cache"
+        case ast.Compare(ops=[ast.NotIn()], comparators=[container]):
+            if _is_kept(container) and _stores(node.body, container):
+                return f"runs once for a key: `{_shorten(_text(container))}` is a cache"
+        case ast.BoolOp(op=ast.Or(), values=[first, *_]):
+            inner = ast.If(test=first, body=node.body, orelse=[])
+            return _once(inner)
+    return ""
+
+
+def _is_kept(expr: ast.expr) -> bool:
+    """An attribute, a global or something called a cache: it outlives the call."""
+    spelled = dotted(expr)
+    return bool(spelled) and ("." in spelled or "cache" in spelled.lower() or spelled.isupper() or spelled.startswith("_"))
+
+
+def _stores(body: list[ast.stmt], kept: ast.expr) -> bool:
+    spelled = dotted(kept)
+    for node in _walk(body):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                base = target.value if isinstance(target, ast.Subscript) else target
+                if dotted(base) == spelled:
+                    return True
+    return False
+
+
+def _kept_after(body: list[ast.stmt], name: str) -> bool:
+    """`if cached is None: cached = ...; self._cache[key] = cached`."""
+    for node in _walk(body):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                holders = [target for target in targets if isinstance(target, (ast.Subscript, ast.Attribute))]
+                if holders and (dotted(value) == name or any(dotted(target) == name for target in targets)):
+                    return True
+                if any(dotted(target) == name for target in targets) and "cache" in name.lower() and holders:
+                    return True
+    return False
+
+
+def _walk(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    pending: list[ast.AST] = list(body)
+    while pending:
+        node = pending.pop()
+        yield node
+        if isinstance(node, ast.stmt):
+            pending.extend(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt))
+
+
+def _is_periodic(test: ast.expr, text: str) -> bool:
+    match test:
+        case ast.Compare(left=ast.BinOp(left=counted, op=ast.Mod(), right=period), comparators=[ast.Constant(value=int())]):
+            return bool(_COUNTER.search(last_name(counted)) or _PERIOD.search(_text(period))) and not isinstance(period, ast.Constant)
+        case ast.BoolOp(op=ast.And(), values=values):
+            return any(_is_periodic(value, text) for value in values)
+    return "% " in text and bool(_PERIOD.search(text))
+
+
+def _text(expr: ast.expr) -> str:
+    try:
+        return ast.unparse(expr) if _size(expr) < 200 else ""
+    except (RecursionError, ValueError):
+        return ""
+
+
+def _size(expr: ast.expr) -> int:
+    count, pending = 0, [expr]
+    while pending and count < 200:
+        node = pending.pop()
+        count += 1
+        pending.extend(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+    return count
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 48 else text[:45] + "..."

@@ -1,0 +1,652 @@
+"""Which functions run every step: a walk outward from the roots over resolved calls, with the chain that leads to each.
+
+Calls are resolved only where the walk arrives: names through imports and re-exports, `self.m()` over base classes and all
+overrides, attributes through what constructors and annotations say they hold, objects by the class that made them.
+What stays unresolved falls back on a method's name where at most three classes define it; such an edge is weaker.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from launchlint.hot import roles
+from launchlint.hot.roles import Framework, Root
+from launchlint.hot.summary import IN_TRAINING, MENTIONED, ONCE, ClassSummary, FileSummary, FunctionSummary
+from launchlint.model import Heat
+
+FALLBACK_CLASSES = 3
+TRAINING = Root("it holds a training loop", "iteration")
+_FAMILY_LIMIT = 400
+_BASE_LIMIT = 12
+
+# Methods of tensors, containers, files and numbers: a bare name says nothing about who is meant.
+GENERIC = frozenset(
+    """get append update items keys values pop add extend copy format join split strip remove insert clear sort index count read write close open put
+    send recv run start stop wait set reset info debug warning error exception view reshape to cpu cuda numpy item tolist size sum max min mean any all
+    cat stack zeros ones empty float long int bool clone detach contiguous unsqueeze squeeze transpose permute expand flatten fill_ zero_ copy_
+    startswith endswith replace lower upper result submit cache_clear acquire release record synchronize device dtype shape type name apply_ encode
+    decode load save parse main to_bytes from_bytes group groups match search findall sub exists mkdir resolve cancel done add_done_callback gather
+    scatter norm add_ mul_ div_ sub_ backward step zero_grad register_buffer parameters named_parameters modules children state_dict pin_memory
+    is_set notify flush seek tell poll terminate kill communicate encode_plus apply map filter reduce choice shuffle random uniform log exp sqrt abs
+    round flip sort argsort topk softmax matmul mm bmm dot mul sub div pow eq ne lt gt le ge chunk repeat view_as expand_as index_select masked_fill
+    forward __call__ __init__ build gate pool call empty_like create make setup init execute process handle query elapsed_time""".split()
+)
+
+
+class Key(tuple[int, int]):
+    """A function: index of its file, index in the file."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the graph knows of one function."""
+
+    heat: Heat
+    reason: str
+    chain: tuple[str, ...] = ()
+    per: str = "step"
+    lines: tuple[tuple[int, int], ...] = ()  # where only these loops are hot
+
+
+class Graph:
+    """The call graph of a set of files."""
+
+    def __init__(self, files: Iterable[FileSummary], hot: tuple[str, ...] = (), cold: tuple[str, ...] = ()) -> None:
+        self.files = list(files)
+        self.hot_globs = roles._globs(list(hot))
+        self.cold_globs = roles._globs(list(cold))
+        self.by_module: dict[str, int] = {}
+        self.classes: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)  # bare name -> (file, class)
+        self.subclasses: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)
+        self.methods: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)  # method name -> functions
+        self.registered: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)
+        self._top: list[dict[str, int]] = []
+        self._cold: dict[tuple[int, int], str] = {}
+        self._families: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
+        self._module_like: dict[tuple[int, int], bool] = {}
+        self.parents: dict[tuple[int, int], tuple[tuple[int, int] | None, str]] = {}
+        self.entries: dict[tuple[int, int], tuple[int, int]] = {}  # a root that another hot function calls
+        self._index()
+        self.roots = self._find_roots()
+        self._spread()
+
+    # ---------------------------------------------------------------- index
+
+    def _index(self) -> None:
+        for number, file in enumerate(self.files):
+            self.by_module[file.module] = number
+            top: dict[str, int] = {}
+            for index, function in enumerate(file.functions):
+                if function.class_index < 0 and function.parent_index < 0:
+                    top[function.name] = index
+            self._top.append(top)
+            for index, described in enumerate(file.classes):
+                self.classes[described.name].append((number, index))
+                for base in described.bases:
+                    self.subclasses[base.rpartition(".")[2]].append((number, index))
+                for name, method in described.methods.items():
+                    self.methods[name].append((number, method))
+            for operator, implementation in file.registered.items():
+                if implementation in top:
+                    self.registered[operator].append((number, top[implementation]))
+
+    def function(self, key: tuple[int, int]) -> FunctionSummary:
+        return self.files[key[0]].functions[key[1]]
+
+    def class_at(self, place: tuple[int, int]) -> ClassSummary:
+        return self.files[place[0]].classes[place[1]]
+
+    def qualified(self, key: tuple[int, int]) -> str:
+        """module.Class.method"""
+        return f"{self.files[key[0]].module}.{self.function(key).qualname}"
+
+    # ---------------------------------------------------------------- cold
+
+    def cold_reason(self, key: tuple[int, int]) -> str:
+        """Why a function is a wall, or an empty string; enclosing functions count."""
+        known = self._cold.get(key)
+        if known is None:
+            known = self._cold[key] = self._decide_cold(key)
+        return known
+
+    def _decide_cold(self, key: tuple[int, int]) -> str:
+        file, function = self.files[key[0]], self.function(key)
+        qualified = self.qualified(key)
+        if self.hot_globs.match(qualified):
+            return ""
+        if self.cold_globs.match(qualified):
+            return "the setting `cold` names it"
+        if reason := roles.cold_path(file.path, file.module):
+            return reason
+        tables = roles.tables_of(file.module)
+        for table in tables:
+            for pattern, _, exact in table.functions:
+                if exact and pattern.match(qualified):
+                    return ""
+        if any(table.exceptions.match(function.name) for table in tables):
+            return self._enclosing_cold(key)
+        if any(table.walls.match(function.name) for table in tables):
+            return f"{function.name} runs rarely, by its name"
+        if function.class_index >= 0 and self._is_cold_class(key, tables):
+            return f"{self.class_at((key[0], function.class_index)).name} works outside the step, by its name"
+        return self._enclosing_cold(key)
+
+    def _enclosing_cold(self, key: tuple[int, int]) -> str:
+        parent = self.function(key).parent_index
+        return self.cold_reason((key[0], parent)) if parent >= 0 else ""
+
+    def _is_cold_class(self, key: tuple[int, int], tables: tuple[Framework, ...]) -> bool:
+        place = (key[0], self.function(key).class_index)
+        name = self.class_at(place).name
+        if not (roles.COLD_CLASS.search(name) or any(table.classes.match(name) for table in tables)):
+            return False
+        return not self.is_module(place)
+
+    def is_weak(self, key: tuple[int, int]) -> bool:
+        """True for names that are hot only when a hot function calls them outside a once-only test."""
+        function = self.function(key)
+        tables = roles.tables_of(self.files[key[0]].module)
+        if any(table.exceptions.match(function.name) for table in tables):
+            return False
+        return bool(roles.COLD_NAME.match(function.name)) or any(table.weak.match(function.name) for table in tables)
+
+    # ---------------------------------------------------------------- classes
+
+    def resolve_class(self, file: int, spelled: str) -> list[tuple[int, int]]:
+        """The classes a spelled name may mean in a file: through its imports, else by its bare name if few are called so."""
+        root, _, rest = spelled.partition(".")
+        last = spelled.rpartition(".")[2]
+        candidates = self.classes.get(last)
+        if not candidates:
+            return []
+        here = [place for place in candidates if place[0] == file]
+        if here and not rest:
+            return here[:1]
+        target = self.files[file].imports.get(root)
+        if target is not None and len(candidates) > 1:
+            full = f"{target}.{rest}" if rest else target
+            module = full.rpartition(".")[0]
+            exact = [place for place in candidates if self.files[place[0]].module == module]
+            if exact:
+                return exact
+            near = [place for place in candidates if self.files[place[0]].module.startswith(module + ".")]
+            if near:
+                return near
+        return candidates if len(candidates) <= 2 else []
+
+    def ancestors(self, place: tuple[int, int]) -> Iterator[tuple[int, int]]:
+        """The class itself and the classes it derives from, nearest first."""
+        seen, pending = set(), collections.deque([place])
+        while pending and len(seen) < _BASE_LIMIT:
+            current = pending.popleft()
+            if current in seen:
+                continue
+            seen.add(current)
+            yield current
+            for base in self.class_at(current).bases:
+                pending.extend(self.resolve_class(current[0], base))
+
+    def base_names(self, place: tuple[int, int]) -> Iterator[tuple[str, str]]:
+        """(bare name, dotted target of the import) of all bases, also of those that lie outside the tree."""
+        for current in self.ancestors(place):
+            file = self.files[current[0]]
+            for base in self.class_at(current).bases:
+                root, _, rest = base.partition(".")
+                target = file.imports.get(root, "")
+                full = f"{target}.{rest}" if target and rest else target or f"{file.module}.{base}"
+                yield base.rpartition(".")[2], full
+
+    def family(self, place: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+        """A class, its ancestors and everything below it: where `self.m()` may end up."""
+        known = self._families.get(place)
+        if known is None:
+            found = dict.fromkeys(self.ancestors(place))
+            pending = [place]
+            while pending and len(found) < _FAMILY_LIMIT:
+                name = self.class_at(pending.pop()).name
+                for child in self.subclasses.get(name, ()):
+                    if child not in found:
+                        found[child] = None
+                        pending.append(child)
+            known = self._families[place] = tuple(found)
+        return known
+
+    def is_module(self, place: tuple[int, int]) -> bool:
+        """True for classes that derive from torch.nn.Module."""
+        known = self._module_like.get(place)
+        if known is None:
+            table = roles.framework_of(self.files[place[0]].module.partition(".")[0])
+            known = any(
+                name == "Module" or full.startswith("torch.nn") or (table is not None and table.intermediate.get(name) == "Module")
+                for name, full in self.base_names(place)
+            )
+            self._module_like[place] = known
+        return known
+
+    # ---------------------------------------------------------------- roots
+
+    def _find_roots(self) -> dict[tuple[int, int], Root]:
+        found: dict[tuple[int, int], Root] = {}
+        for number, file in enumerate(self.files):
+            tables = roles.tables_of(file.module)
+            for index, function in enumerate(file.functions):
+                if function.is_kernel:
+                    continue
+                key = (number, index)
+                root = self._root(key, function, file, tables)
+                if root is not None and not self.cold_reason(key):
+                    found[key] = root
+        return found
+
+    def _root(self, key: tuple[int, int], function: FunctionSummary, file: FileSummary, tables: tuple[Framework, ...]) -> Root | None:
+        qualified = f"{file.module}.{function.qualname}"
+        if self.hot_globs.match(qualified):
+            return Root("the setting `hot` names it")
+        for decorator in function.decorators:
+            last = decorator.rpartition(".")[2]
+            for table in tables:
+                if last in table.decorators:
+                    return table.decorators[last]
+        for table in tables:
+            for pattern, root, _ in table.functions:
+                if pattern.match(qualified):
+                    return root
+        if function.class_index >= 0 and function.parent_index < 0:
+            root_of_base = self._root_by_base(key, function)
+            if root_of_base is not None:
+                return root_of_base
+        if self.is_weak(key):
+            return None
+        return self._root_by_convention(key, function)
+
+    def _root_by_base(self, key: tuple[int, int], function: FunctionSummary) -> Root | None:
+        place = (key[0], function.class_index)
+        for table in roles.frameworks().values():
+            wanted = [entry for entry in table.bases if entry.methods.match(function.name)]
+            if not wanted:
+                continue
+            names = dict(self.base_names(place))
+            names.setdefault(self.class_at(place).name, f"{self.files[key[0]].module}.{self.class_at(place).name}")
+            for entry in wanted:
+                for name, full in names.items():
+                    is_base = name == entry.base or table.intermediate.get(name) == entry.base
+                    at_home = entry.home is None or entry.home.match(full) or (table.name != "common" and table.intermediate.get(name) == entry.base)
+                    if is_base and (at_home or name == "Module"):
+                        return entry.root
+        return None
+
+    def _root_by_convention(self, key: tuple[int, int], function: FunctionSummary) -> Root | None:
+        if function.training_lines and function.parent_index < 0:
+            return TRAINING
+        if function.parent_index >= 0:
+            return None
+        if roles.ROOT_FUNCTION.match(function.name):
+            return Root(f"{function.name} runs every step, by its name")
+        if function.class_index >= 0 and roles.ROOT_METHOD.match(function.name):
+            described = self.class_at((key[0], function.class_index))
+            for name in (described.name, *(base.rpartition(".")[2] for base in described.bases)):
+                if roles.ROOT_CLASS.search(name):
+                    return Root(f"{function.name} of {_article(name)} runs every step, by convention")
+        return None
+
+    # ---------------------------------------------------------------- walk
+
+    def _spread(self) -> None:
+        pending = collections.deque(self.roots)
+        for key in self.roots:
+            self.parents[key] = (None, "root")
+        while pending:
+            key = pending.popleft()
+            for target, kind in self._edges(key):
+                if target in self.roots and target != key and self.function(key).class_index >= 0:
+                    self.entries.setdefault(target, key)
+                if target in self.parents or self.function(target).is_kernel or self.cold_reason(target):
+                    continue
+                if kind != "call" and self.is_weak(target):
+                    continue
+                self.parents[target] = (key, kind)
+                pending.append(target)
+
+    def _edges(self, key: tuple[int, int]) -> Iterator[tuple[tuple[int, int], str]]:
+        file_number = key[0]
+        function = self.function(key)
+        only_loop = key in self.roots and self.roots[key] is TRAINING
+        for spelled, flags in function.calls:
+            if only_loop and not flags & IN_TRAINING:
+                continue
+            kind = "once" if flags & ONCE else "mention" if flags & MENTIONED else "call"
+            for target, how in self._targets(file_number, key, function, spelled, bool(flags & MENTIONED)):
+                if kind == "once" and (self.is_weak(target) or self.function(target).name == "__init__"):
+                    continue
+                yield target, how if how != "call" else kind if kind != "once" else "call"
+        if function.class_index >= 0:
+            for name in function.loads:
+                for target in self._members((file_number, function.class_index), name, overrides=False):
+                    if name in self.class_at((target[0], self.function(target).class_index)).properties:
+                        yield target, "property"
+
+    def _targets(
+        self, file: int, key: tuple[int, int], function: FunctionSummary, spelled: str, mentioned: bool
+    ) -> Iterator[tuple[tuple[int, int], str]]:
+        root, _, rest = spelled.partition(".")
+        if not rest:
+            yield from ((target, "call") for target in self._plain(file, key, function, spelled, mentioned))
+            return
+        method = spelled.rpartition(".")[2]
+        if root == "self" and function.class_index >= 0:
+            yield from self._self_call(file, function, spelled, method, mentioned)
+            return
+        if root == "super()":
+            place = (file, function.class_index)
+            if function.class_index >= 0:
+                ancestors = iter(self.ancestors(place))
+                next(ancestors, None)
+                for ancestor in ancestors:
+                    if method in self.class_at(ancestor).methods:
+                        yield (ancestor[0], self.class_at(ancestor).methods[method]), "call"
+                        return
+            return
+        if mentioned:
+            return
+        holder = spelled[: -len(method) - 1]
+        found = False
+        for place in self._classes_of(file, function, holder):
+            for target in self._members(place, method):
+                found = True
+                yield target, "call"
+        if found:
+            return
+        if root in self.files[file].imports:
+            yield from ((target, "call") for target in self._imported(file, spelled))
+            if holder == root and root in function.parameters:
+                pass
+            else:
+                return
+        yield from self._fallback(method, holder)
+
+    def _plain(self, file: int, key: tuple[int, int], function: FunctionSummary, name: str, mentioned: bool) -> Iterator[tuple[int, int]]:
+        for index in self._nested(file, key, name):
+            yield (file, index)
+            return
+        if name in self._top[file]:
+            yield (file, self._top[file][name])
+            return
+        places = self.resolve_class(file, name) if name[:1].isupper() or name[:1] == "_" else []
+        if places:
+            if not mentioned:
+                yield from self._constructed(places)
+            return
+        if name in self.files[file].imports:
+            yield from self._imported(file, name)
+            return
+        made = function.locals.get(name)
+        if made and not mentioned:  # x(...) where x holds an object
+            for place in self._classes_of(file, function, name):
+                for method in ("forward", "__call__"):
+                    yield from self._members(place, method)
+
+    def _constructed(self, places: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        for place in places[:1]:
+            if self.is_module(place):
+                continue
+            for method in ("__init__", "__post_init__", "__call__"):
+                index = self.class_at(place).methods.get(method)
+                if index is not None and method != "__call__":
+                    yield (place[0], index)
+
+    def _nested(self, file: int, key: tuple[int, int], name: str) -> Iterator[int]:
+        functions = self.files[file].functions
+        holder = key[1]
+        while holder >= 0:
+            end = functions[holder].end_line
+            for index in range(holder + 1, len(functions)):
+                if functions[index].line > end:
+                    break
+                if functions[index].parent_index == holder and functions[index].name == name:
+                    yield index
+                    return
+            holder = functions[holder].parent_index
+
+    def _self_call(self, file: int, function: FunctionSummary, spelled: str, method: str, mentioned: bool) -> Iterator[tuple[tuple[int, int], str]]:
+        place = (file, function.class_index)
+        parts = spelled.split(".")
+        if len(parts) == 2:
+            found = list(self._members(place, method))
+            yield from ((target, "call") for target in found)
+            if not found and not mentioned:  # self.layer(x)
+                for holder in self._classes_of(file, function, spelled):
+                    for call in ("forward", "__call__"):
+                        yield from ((target, "call") for target in self._members(holder, call))
+            return
+        if mentioned:
+            return
+        found_any = False
+        for holder in self._classes_of(file, function, spelled[: -len(method) - 1]):
+            for target in self._members(holder, method):
+                found_any = True
+                yield target, "call"
+        if not found_any:
+            yield from self._fallback(method, spelled[: -len(method) - 1])
+
+    def _members(self, place: tuple[int, int], method: str, overrides: bool = True) -> Iterator[tuple[int, int]]:
+        """`method` of a class: its own or inherited one, and every override below it."""
+        candidates = self.methods.get(method)
+        if not candidates:
+            return
+        for ancestor in self.ancestors(place):
+            index = self.class_at(ancestor).methods.get(method)
+            if index is not None:
+                yield (ancestor[0], index)
+                break
+        if overrides and len(candidates) > 1:
+            family = self.family(place)
+            for current in family:
+                index = self.class_at(current).methods.get(method)
+                if index is not None:
+                    yield (current[0], index)
+
+    def _classes_of(self, file: int, function: FunctionSummary, holder: str) -> list[tuple[int, int]]:
+        """The classes that `a.b.c` may hold, followed attribute by attribute."""
+        parts = holder.replace("[]", ".[]").split(".")
+        places: list[tuple[int, int]]
+        root = parts[0]
+        if root == "self" and function.class_index >= 0:
+            places = [(file, function.class_index)]
+        elif root.endswith("()"):
+            places = self._made(file, function, root, 0)
+        elif root in function.parameters:
+            places = self._typed(file, function.parameters[root])
+        elif root in function.locals:
+            places = self._made(file, function, function.locals[root], 0)
+        elif root[:1].isupper():
+            places = self.resolve_class(file, root)
+        else:
+            places = []
+        for part in parts[1:]:
+            if part == "[]":
+                continue
+            places = self._attribute(places, part)
+        if not places:
+            places = self._meant(file, parts[-1] if parts[-1] != "[]" else parts[-2])
+        return places
+
+    def _typed(self, file: int, spelled: str) -> list[tuple[int, int]]:
+        return self.resolve_class(file, spelled.lstrip("["))
+
+    def _made(self, file: int, function: FunctionSummary, spelled: str, depth: int) -> list[tuple[int, int]]:
+        if depth > 3:
+            return []
+        if not spelled.endswith("()"):
+            if spelled.startswith("self."):
+                return self._classes_of(file, function, spelled)
+            if spelled.startswith("["):
+                return self._typed(file, spelled)
+            return self.resolve_class(file, spelled) if spelled.rpartition(".")[2][:1].isupper() else []
+        called = spelled[:-2]
+        places = self.resolve_class(file, called)
+        if places:
+            return places
+        for target, _ in self._targets_of_maker(file, function, called):
+            returns = self.function(target).returns
+            if returns:
+                return self._typed(target[0], returns)
+        return []
+
+    def _targets_of_maker(self, file: int, function: FunctionSummary, called: str) -> Iterator[tuple[tuple[int, int], str]]:
+        if called.startswith("self.") and called.count(".") == 1 and function.class_index >= 0:
+            yield from ((target, "call") for target in self._members((file, function.class_index), called[5:], overrides=False))
+        elif called in self._top[file]:
+            yield (file, self._top[file][called]), "call"
+        elif called.partition(".")[0] in self.files[file].imports:
+            yield from ((target, "call") for target in self._imported(file, called))
+
+    def _attribute(self, places: list[tuple[int, int]], name: str) -> list[tuple[int, int]]:
+        found: dict[tuple[int, int], None] = {}
+        for place in places[:3]:
+            for ancestor in self.ancestors(place):
+                described = self.class_at(ancestor)
+                for spelled in described.attributes.get(name, ()):
+                    for target in self._typed_or_made(ancestor, spelled):
+                        found[target] = None
+                if name in described.properties:
+                    returns = self.files[ancestor[0]].functions[described.methods[name]].returns
+                    for target in self._typed(ancestor[0], returns) if returns else ():
+                        found[target] = None
+                if found:
+                    break
+        return list(found)
+
+    def _typed_or_made(self, place: tuple[int, int], spelled: str) -> list[tuple[int, int]]:
+        if spelled.endswith("()"):
+            called = spelled[:-2]
+            places = self.resolve_class(place[0], called)
+            if places:
+                return places
+            if called.partition(".")[0] in self.files[place[0]].imports or called in self._top[place[0]]:
+                for target, _ in self._targets_of_maker(place[0], FunctionSummary("", "", 0, 0), called):
+                    if self.function(target).returns:
+                        return self._typed(target[0], self.function(target).returns)
+            return []
+        if spelled.rpartition(".")[2][:1].isupper() or spelled.startswith("["):
+            return self._typed(place[0], spelled)
+        return []
+
+    def _meant(self, file: int, name: str) -> list[tuple[int, int]]:
+        """What a project calls its attributes by habit: `self.impl` is an attention implementation."""
+        table = roles.framework_of(self.files[file].module.partition(".")[0])
+        if table is None or name not in table.means:
+            return []
+        return [place for wanted in table.means[name] for place in self.classes.get(wanted, ())[:2]]
+
+    def _imported(self, file: int, spelled: str, depth: int = 0) -> Iterator[tuple[int, int]]:
+        root, _, rest = spelled.partition(".")
+        target = self.files[file].imports.get(root)
+        if target is None or depth > 4:
+            return
+        full = f"{target}.{rest}" if rest else target
+        if full.startswith("torch.ops."):
+            yield from self.registered.get(full.rpartition(".")[2], ())
+            return
+        module, _, name = full.rpartition(".")
+        number = self.by_module.get(module)
+        if number is not None:
+            index = self._top[number].get(name)
+            if index is not None:
+                yield (number, index)
+            elif name in self.files[number].imports and number != file:
+                yield from self._imported(number, name, depth + 1)  # a re-export
+            else:
+                places = [place for place in self.classes.get(name, ()) if place[0] == number]
+                yield from self._constructed(places)
+            return
+        holder, _, class_name = module.rpartition(".")
+        number = self.by_module.get(holder)  # module.Class.method
+        if number is not None:
+            for place in self.classes.get(class_name, ()):
+                if place[0] == number:
+                    yield from self._members(place, name, overrides=False)
+
+    def _fallback(self, method: str, holder: str) -> Iterator[tuple[tuple[int, int], str]]:
+        if method in GENERIC or holder == "self" or len(method) < 4:
+            return
+        candidates = self.methods.get(method, ())
+        if 0 < len(candidates) <= FALLBACK_CLASSES:
+            yield from ((target, "by name") for target in candidates)
+
+    # ---------------------------------------------------------------- answers
+
+    def chain(self, key: tuple[int, int]) -> tuple[str, ...]:
+        """The calls that lead to a function, root first."""
+        return tuple(self.function(step).qualname for step in self.way(key))
+
+    def way(self, key: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+        """The functions on the way to one, root first; beyond a root as long as a method of the same file calls it."""
+        steps: list[tuple[int, int]] = []
+        current: tuple[int, int] | None = key
+        while current is not None and current not in steps and len(steps) < 40:
+            steps.append(current)
+            before = self.parents[current][0] if current in self.parents else None
+            if before is None:
+                entry = self.entries.get(current)
+                before = entry if entry is not None and entry[0] == current[0] else None
+            current = before
+        steps.reverse()
+        return tuple(steps)
+
+    def root_of(self, key: tuple[int, int]) -> Root | None:
+        """The root that a hot function is reached from."""
+        current: tuple[int, int] | None = key
+        while current is not None:
+            if current in self.roots:
+                return self.roots[current]
+            current = self.parents[current][0] if current in self.parents else None
+        return None
+
+    def verdict(self, key: tuple[int, int]) -> Verdict:
+        """Heat, reason and chain of a function."""
+        function = self.function(key)
+        if function.is_kernel:
+            return Verdict(Heat.COLD, "it is compiled for the device")
+        if reason := self.cold_reason(key):
+            return Verdict(Heat.COLD, reason)
+        if function.is_cached:
+            return Verdict(Heat.COLD, "its result is cached")
+        if key in self.roots:
+            root = self.roots[key]
+            lines = function.training_lines if root is TRAINING else ()
+            return Verdict(Heat.ROLE, root.reason, self.chain(key), root.per, lines)
+        if key in self.parents:
+            found = self.root_of(key)
+            per = found.per if found is not None else "step"
+            chain = self.chain(key)
+            reason = f"reached from {chain[0]}" + (f", since {found.reason}" if found is not None and found.reason else "")
+            return Verdict(Heat.REACHED, reason, chain, per)
+        if self.is_weak(key):
+            return Verdict(Heat.COLD, f"{function.name} runs rarely, by its name, and nothing hot calls it")
+        if roles.HOT_NAME.match(function.name):
+            if caller := self._only_cold_callers(key):
+                return Verdict(Heat.COLD, f"only {caller} calls it")
+            return Verdict(Heat.NAMED, f"{function.name} sounds like a step, and nothing in sight calls it")
+        return Verdict(Heat.NOTHING, "nothing hot in sight calls it")
+
+    def _only_cold_callers(self, key: tuple[int, int]) -> str:
+        """The name of a rare caller, if the function has callers in its own file and all of them are rare."""
+        name = self.function(key).name
+        wanted = {name, f"self.{name}"}
+        found = ""
+        for index, function in enumerate(self.files[key[0]].functions):
+            other = (key[0], index)
+            if other == key or not any(spelled in wanted for spelled, _ in function.calls):
+                continue
+            if not (self.cold_reason(other) or self.is_weak(other) or function.name in ("__init__", "__post_init__")):
+                return ""
+            found = function.qualname
+        return found
+
+
+def _article(name: str) -> str:
+    return f"an {name}" if name[:1] in "AEIOU" else f"a {name}"

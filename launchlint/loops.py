@@ -1,0 +1,181 @@
+"""What can be said about a loop from its source: how many turns, what changes with each turn, how heavy a turn is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from launchlint.facts import torch_operations
+from launchlint.names import dotted, last_name
+from launchlint.rule import Context, Loop
+from launchlint.values.value import Kind
+
+FEW_TURNS = 4
+
+# Calls that are heavy without being in the table of operations: a module, a collective, a model.
+_HEAVY_NAMES = frozenset(
+    """all_reduce all_gather all_to_all all_gather_into_tensor reduce_scatter broadcast send recv isend irecv barrier backward forward generate step
+    attention attn mlp model decoder encoder layer block expert experts module linear conv lm_head logits_processor sampler execute_model run_model""".split()
+)
+
+
+def turned_names(loop: Loop) -> set[str]:
+    """Names that may differ from turn to turn: the loop's targets and everything its body assigns."""
+    found: set[str] = set()
+    pending: list[ast.AST] = []
+    match loop:
+        case ast.For() | ast.AsyncFor():
+            _bound(loop.target, found)
+            pending = list(loop.body)
+        case ast.While():
+            pending = list(loop.body)
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            for generator in loop.generators:
+                _bound(generator.target, found)
+            return found
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.Assign(targets=targets):
+                for target in targets:
+                    _bound(target, found)
+            case ast.AugAssign(target=target) | ast.AnnAssign(target=target) | ast.NamedExpr(target=target) | ast.For(target=target):
+                _bound(target, found)
+        pending.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def _bound(target: ast.expr, found: set[str]) -> None:
+    match target:
+        case ast.Name(id=name):
+            found.add(name)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            for element in elements:
+                _bound(element, found)
+        case ast.Starred(value=inner):
+            _bound(inner, found)
+
+
+def mentions(expr: ast.AST, names: set[str]) -> bool:
+    """True if `expr` uses one of `names`."""
+    return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(expr))
+
+
+def iterated(loop: Loop) -> ast.expr | None:
+    """What the loop walks over, seen through enumerate, zip, range(len(...)), reversed, tqdm; None for `while`."""
+    match loop:
+        case ast.For(iter=found) | ast.AsyncFor(iter=found):
+            pass
+        case ast.While():
+            return None
+        case _:
+            found = loop.generators[0].iter
+    while isinstance(found, ast.Call) and found.args and last_name(found.func) in ("enumerate", "zip", "range", "reversed", "tqdm", "len", "list", "sorted"):
+        inner = found.args[0]
+        if isinstance(inner, ast.Constant) and len(found.args) > 1:
+            inner = found.args[1]
+        found = inner
+    return found
+
+
+def has_few_turns(loop: Loop) -> bool:
+    """True where the source shows that the loop makes at most four turns, or walks something of fixed small size."""
+    match loop:
+        case ast.While():
+            return False
+        case ast.For(iter=walked) | ast.AsyncFor(iter=walked):
+            pass
+        case _:
+            walked = loop.generators[0].iter
+    match walked:
+        case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
+            return len(elements) <= 8
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(turns))]):
+            return turns <= FEW_TURNS
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(first)), ast.Constant(value=int(last)), *_]):
+            return last - first <= FEW_TURNS
+        case ast.Call(func=ast.Name(id="zip" | "enumerate"), args=arguments):
+            return any(isinstance(argument, (ast.Tuple, ast.List)) and len(argument.elts) <= 8 for argument in arguments)
+    return False
+
+
+def walks_configuration(loop: Loop) -> bool:
+    """True where the loop walks a fixed set of parts: layers, groups, heads, items of a dict; the count is configuration."""
+    walked = loop.iter if isinstance(loop, (ast.For, ast.AsyncFor)) else None if isinstance(loop, ast.While) else loop.generators[0].iter
+    if walked is None:
+        return False
+    text = ast.unparse(walked) if len(list(_some(walked, 40))) < 40 else ""
+    if text.endswith((".items()", ".values()", ".keys()")):
+        return True
+    return any(word in text for word in ("param_groups", "kv_cache_groups", "attn_groups", "num_layers", "self.layers", "n_layers", "num_heads", "kv_caches", "modules()", "world_size", "num_stages", "tp_size"))
+
+
+def _some(expr: ast.expr, limit: int) -> Iterator[ast.AST]:
+    for count, node in enumerate(ast.walk(expr)):
+        if count >= limit:
+            return
+        yield node
+
+
+def body_of(loop: Loop) -> list[ast.AST]:
+    """The code that runs each turn."""
+    match loop:
+        case ast.For() | ast.AsyncFor():
+            return list(loop.body)
+        case ast.While():
+            return [*loop.body, loop.test]
+        case ast.DictComp():
+            return [loop.key, loop.value]
+        case _:
+            return [loop.elt]
+
+
+def calls_in(loop: Loop) -> Iterator[ast.Call]:
+    """Calls made each turn, nested functions left out."""
+    pending = body_of(loop)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Call):
+            yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            pending.extend(ast.iter_child_nodes(node))
+
+
+def heavy_call(loop: Loop, ctx: Context) -> ast.Call | None:
+    """A call in the loop's body that outweighs small launches: a matmul, a module, a collective; None if there is none."""
+    operations = torch_operations()
+    for call in calls_in(loop):
+        name = last_name(call.func)
+        operation = operations.get(name)
+        if operation is not None and operation.heavy:
+            return call
+        if name in _HEAVY_NAMES or name.endswith(("_forward", "_attention", "_attn_func", "_gemm")):
+            return call
+        if isinstance(call.func, (ast.Subscript, ast.Call)):
+            return call  # self.layers[i](x), getattr(module, name)(x)
+        if isinstance(call.func, ast.Attribute) and dotted(call.func).startswith("self.") and dotted(call.func).count(".") == 1:
+            value = ctx.value(call.func)
+            if value.kind is Kind.OBJECT:
+                return call
+    for node in body_of(loop):
+        if any(isinstance(item, ast.BinOp) and isinstance(item.op, ast.MatMult) for item in ast.walk(node)):
+            return next(iter(calls_in(loop)), ast.Call(ast.Name("matmul"), [], []))
+    return None
+
+
+def describe(loop: Loop, ctx: Context) -> str:
+    """The loop in words: "item of `counts`", "turn of this loop"."""
+    walked = iterated(loop)
+    if walked is None:
+        return "turn of this loop"
+    text = ctx.text(walked)
+    return f"item of `{text}`" if len(text) <= 40 and "\n" not in text else "turn of this loop"
+
+
+def parameter(ctx: Context, name: str) -> ast.arg | None:
+    """The parameter `name` of the function, if there is one."""
+    node = ctx.function.node
+    if node is None:
+        return None
+    arguments = node.args
+    return next((item for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs) if item.arg == name), None)

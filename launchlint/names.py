@@ -1,0 +1,124 @@
+"""From a spelled name to the dotted name it stands for: `t.tensor` -> `torch.tensor` after `import torch as t`.
+
+Nothing is imported: only the file's own import statements are read. A name that the file also binds in another way
+(a parameter, an assignment, a class called `torch`) stands for nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+
+# Names under which torch's own submodules are usually imported.
+ALIASES = {
+    "torch.nn.functional": "torch.nn.functional",
+    "torch.distributed": "torch.distributed",
+}
+
+
+def dotted(expr: ast.AST) -> str:
+    """`a.b.c` as it is spelled, or an empty string where the expression is anything but names and dots.
+
+    A call inside the chain gives an empty string: `f().x` is not `f.x`.
+    """
+    parts: list[str] = []
+    while isinstance(expr, ast.Attribute):
+        parts.append(expr.attr)
+        expr = expr.value
+    if not isinstance(expr, ast.Name):
+        return ""
+    parts.append(expr.id)
+    parts.reverse()
+    return ".".join(parts)
+
+
+def last_name(expr: ast.AST) -> str:
+    """The last name of what is called or named, whatever stands before it: `f(x).item` -> `item`."""
+    match expr:
+        case ast.Attribute():
+            return expr.attr
+        case ast.Name():
+            return expr.id
+        case _:
+            return ""
+
+
+@dataclass(slots=True)
+class Names:
+    """What the imports of one file make of its names."""
+
+    module: str = ""  # the dotted name of the file itself, for relative imports
+    is_package: bool = False
+    targets: dict[str, str] = field(default_factory=dict)  # local name -> dotted name
+    rebound: set[str] = field(default_factory=set)  # imported names that the file binds otherwise too
+
+    def add(self, node: ast.Import | ast.ImportFrom) -> None:
+        """Take in an import statement."""
+        match node:
+            case ast.Import():
+                for alias in node.names:
+                    if alias.asname:
+                        self.targets[alias.asname] = alias.name
+                    else:
+                        root = alias.name.partition(".")[0]
+                        self.targets.setdefault(root, root)
+            case ast.ImportFrom():
+                base = self._base(node)
+                for alias in node.names:
+                    self.targets[alias.asname or alias.name] = f"{base}.{alias.name}" if base else alias.name
+
+    def _base(self, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        parts = self.module.split(".") if self.module else []
+        drop = node.level - (1 if self.is_package else 0)
+        parts = parts[: len(parts) - drop] if drop <= len(parts) else []
+        return ".".join([*parts, node.module] if node.module else parts)
+
+    def canonical(self, expr: ast.AST) -> str:
+        """The dotted name that `expr` stands for, or an empty string if its root is not an imported name."""
+        spelled = dotted(expr)
+        if not spelled:
+            return ""
+        root, _, rest = spelled.partition(".")
+        target = self.targets.get(root)
+        if target is None or root in self.rebound:
+            return ""
+        return f"{target}.{rest}" if rest else target
+
+    @property
+    def has_torch(self) -> bool:
+        """True if an import of the file reaches torch itself."""
+        return any(target == "torch" or target.startswith("torch.") for target in self.targets.values())
+
+    @property
+    def torch_is_foreign(self) -> bool:
+        """True if the name `torch` means something else in this file: then nothing here is known to be a tensor."""
+        if "torch" in self.rebound:
+            return True
+        target = self.targets.get("torch")
+        return target is not None and target != "torch" and not target.startswith("torch.")
+
+
+def find_rebound(tree: ast.Module, text: str, names: Names) -> None:
+    """Fill `names.rebound`: imported array libraries whose name the file also binds by `=`, `def`, `class` or a parameter.
+
+    Most files bind such a name once, by its import, so the text is asked first and the tree is walked only on suspicion.
+    """
+    suspects = {
+        name
+        for name, target in names.targets.items()
+        if target.partition(".")[0] in ("torch", "numpy")
+        and re.search(rf"(?:\b(?:def|class)\s+{re.escape(name)}\b)|(?:^|[\s(,]){re.escape(name)}\s*(?::[^=\n]*)?=(?!=)", text)
+    }
+    if "torch" not in names.targets and re.search(r"\b(?:class|def)\s+torch\b|^\s*torch\s*=(?!=)", text, re.MULTILINE):
+        names.rebound.add("torch")
+    if not suspects:
+        return
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name) if name in suspects:
+                names.rebound.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) if name in suspects:
+                names.rebound.add(name)

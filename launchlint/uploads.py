@@ -1,0 +1,114 @@
+"""What the upload rules share: which side is on the host, how sure that is, and where the data goes."""
+
+from __future__ import annotations
+
+import ast
+
+from launchlint.model import Level
+from launchlint.rule import Context
+from launchlint.values.evaluate import has_splat
+from launchlint.values.value import Device, Kind, Value
+
+CONSTRUCTORS = frozenset({"tensor", "as_tensor", "asarray", "Tensor", "LongTensor", "IntTensor", "FloatTensor", "BoolTensor", "HalfTensor", "DoubleTensor"})
+_DEVICE_WORDS = ("cuda", "device", "gpu")
+
+
+def constructor(node: ast.Call, ctx: Context) -> str:
+    """`tensor` for `torch.tensor(...)` and its relatives, else an empty string."""
+    name = ctx.name(node.func)
+    last = name.rpartition(".")[2]
+    return last if last in CONSTRUCTORS and name in (f"torch.{last}", f"torch.cuda.{last}") else ""
+
+
+def data_of(node: ast.Call) -> ast.expr | None:
+    """The host data of a constructor."""
+    if node.args:
+        return None if isinstance(node.args[0], ast.Starred) else node.args[0]
+    return next((item.value for item in node.keywords if item.arg in ("data", "obj")), None)
+
+
+def goes_to(node: ast.Call, ctx: Context) -> Device | None:
+    """The device a constructor is asked for; None if it is asked for none."""
+    asked = ctx.keyword(node, "device")
+    if asked is not None:
+        if isinstance(asked, ast.Constant) and asked.value is None:
+            return None
+        return ctx.device(asked)
+    if has_splat(node):
+        options = next(item.value for item in node.keywords if item.arg is None)
+        text = ctx.text(options).lower()
+        return Device.DEVICE if any(word in text for word in _DEVICE_WORDS) else Device.UNKNOWN
+    return None
+
+
+def host_level(data: ast.expr, value: Value, ctx: Context) -> Level:
+    """How sure we are that a constructor's data is on the host."""
+    if isinstance(data, (ast.List, ast.Tuple)):
+        return Level.INFERRED if any(_may_be_device(element, ctx) for element in data.elts) else Level.KNOWN
+    if isinstance(data, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+        return Level.INFERRED if _may_be_device(data.elt, ctx) else Level.KNOWN
+    if value.is_tensor:
+        return Level.NO if value.device is not Device.HOST else Level.INFERRED
+    if value.kind in (Kind.LIST, Kind.TUPLE):
+        inner = value.element
+        return Level.INFERRED if inner is not None and inner.is_tensor and inner.device is not Device.HOST else Level.KNOWN
+    if value.kind in (Kind.ARRAY, Kind.SCALAR):
+        return Level.KNOWN
+    return Level.UNKNOWN
+
+
+def _may_be_device(element: ast.expr, ctx: Context) -> bool:
+    value = ctx.value(element)
+    return value.is_tensor and value.device is not Device.HOST
+
+
+def is_non_blocking(node: ast.Call, ctx: Context) -> bool:
+    """True if the call asks for an asynchronous copy, by keyword or by position."""
+    asked = ctx.keyword(node, "non_blocking")
+    if asked is None:
+        last = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if last == "copy_" and len(node.args) > 1:
+            asked = node.args[1]
+        elif last == "to" and len(node.args) > 2:
+            asked = node.args[2]
+    return asked is not None and not (isinstance(asked, ast.Constant) and not asked.value)
+
+
+def destination(node: ast.Call, ctx: Context) -> Device | None:
+    """Where `.to(...)` and `.cuda()` copy to; None where the call changes the dtype only."""
+    last = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if last == "cuda":
+        return Device.DEVICE
+    where = ctx.keyword(node, "device") or (node.args[0] if node.args else None)
+    if where is None:
+        return None
+    value = ctx.value(where)
+    if value.is_tensor:
+        return value.device
+    if value.kind is Kind.DTYPE or _names_dtype(where):
+        return None
+    found = ctx.device(where)
+    if found is Device.UNKNOWN and value.kind is Kind.DEVICE:
+        return value.device
+    return found
+
+
+def _names_dtype(where: ast.expr) -> bool:
+    match where:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return "dtype" in name
+        case ast.Call(func=function):
+            return "dtype" in ast.unparse(function)
+        case ast.Constant(value=value):
+            return not isinstance(value, (str, int)) or isinstance(value, bool)
+        case _:
+            return False
+
+
+def pageable_level(value: Value) -> Level:
+    """How sure we are that a value is a host tensor in pageable memory."""
+    if not value.is_tensor or value.device is not Device.HOST or value.pinned:
+        return Level.NO
+    if value.pinned is False:
+        return Level.KNOWN if not value.by_name else Level.UNKNOWN
+    return Level.UNKNOWN

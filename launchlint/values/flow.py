@@ -1,0 +1,437 @@
+"""Value flow through one function at a time, with the class and the module around it.
+
+Statements are taken in order; where two ways meet, what is known is joined. A loop body is taken once: what a second turn
+could add is a value that changes kind within a loop, which device code does not do. Functions and classes are evaluated
+when something asks for them, once, and never while they are being evaluated (so recursion in the linted code ends).
+"""
+
+from __future__ import annotations
+
+import ast
+
+from launchlint.names import dotted
+from launchlint.rule import FunctionNode
+from launchlint.scan import FUNCTIONS, ClassScope, Scan, decorator_names
+from launchlint.values.annotations import value_of_annotation
+from launchlint.values.conventions import value_of_name
+from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or
+from launchlint.values.value import ARRAY, LIST, NONE, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
+
+_CALL_DEPTH = 4  # how far helpers of the same file are followed
+_BASE_DEPTH = 6
+_TRIES: tuple[type[ast.Try], ...] = (ast.Try, *([ast.TryStar] if hasattr(ast, "TryStar") else []))  # type: ignore[list-item]
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+class Flow(Evaluator):
+    """The values of one file."""
+
+    def __init__(self, found: Scan, outside: Outside | None = None) -> None:
+        super().__init__(found.names, outside)
+        self.found = found
+        self.attributes: dict[str, Environment] = {}
+        self.results: dict[FunctionNode, Value] = {}
+        self._running: set[FunctionNode] = set()
+        self._finished: set[FunctionNode] = set()
+        self._primed: set[str] = set()
+        self._calls = 0
+        self._module()
+
+    def _module(self) -> None:
+        for statement in self.found.constants:
+            self._statement(statement, self.module_values)
+
+    # ---------------------------------------------------------------- what the evaluator asks
+
+    def is_class(self, name: str) -> bool:
+        return name in self.found.classes
+
+    def attribute_of(self, class_name: str, attribute: str) -> Value:
+        """`self.x`: joined over every method that stores it, then the annotated fields, then the base classes."""
+        seen: set[str] = set()
+        pending = [class_name]
+        while pending and len(seen) < _BASE_DEPTH:
+            name = pending.pop(0)
+            if name in seen:
+                continue
+            seen.add(name)
+            owner = self.found.classes.get(name)
+            if owner is None:
+                if self.outside is not None:
+                    value = self.outside.attribute(name, attribute, self.names)
+                    if value is not NOTHING:
+                        return value
+                continue
+            value = self._own_attribute(owner, attribute)
+            if value is not NOTHING:
+                return value
+            pending.extend(base.rpartition(".")[2] for base in owner.bases)
+        return NOTHING
+
+    def _own_attribute(self, owner: ClassScope, attribute: str) -> Value:
+        if attribute in owner.stores:
+            self._prime(owner, attribute)
+        value = self.attributes.get(owner.name, {}).get(attribute, NOTHING)
+        if value is not NOTHING:
+            return value
+        if attribute in owner.fields:
+            return value_of_annotation(owner.fields[attribute])
+        if attribute in owner.properties:
+            return self._result_of(owner.methods[attribute], owner)
+        return NOTHING
+
+    def _prime(self, owner: ClassScope, attribute: str) -> None:
+        """Evaluate the methods that store `attribute`, the constructor first."""
+        for name in sorted(owner.stores[attribute], key=lambda name: (name not in ("__init__", "__post_init__"), name)):
+            method = owner.methods.get(name)
+            if method is not None and method not in self._finished and self._calls < _CALL_DEPTH:
+                self._calls += 1
+                self.function(method, owner)
+                self._calls -= 1
+
+    def method_result(self, class_name: str, method: str) -> Value:
+        seen: set[str] = set()
+        pending = [class_name]
+        while pending and len(seen) < _BASE_DEPTH:
+            name = pending.pop(0)
+            if name in seen:
+                continue
+            seen.add(name)
+            owner = self.found.classes.get(name)
+            if owner is None:
+                if self.outside is not None:
+                    value = self.outside.method(name, method, self.names)
+                    if value is not NOTHING:
+                        return value
+                continue
+            if method in owner.methods:
+                return self._result_of(owner.methods[method], owner)
+            pending.extend(base.rpartition(".")[2] for base in owner.bases)
+        return NOTHING
+
+    def function_result(self, name: str) -> Value:
+        node = self.found.functions.get(name)
+        return NOTHING if node is None else self._result_of(node, None)
+
+    def _result_of(self, node: FunctionNode, owner: ClassScope | None) -> Value:
+        known = self.results.get(node)
+        if known is not None:
+            return known
+        promised = value_of_annotation(node.returns)
+        if promised.kind not in (Kind.UNKNOWN, Kind.TENSOR, Kind.NONE):
+            return promised
+        if node in self._running or self._calls >= _CALL_DEPTH:
+            return promised
+        self._calls += 1
+        self.function(node, owner)
+        self._calls -= 1
+        return self.results.get(node, promised)
+
+    # ---------------------------------------------------------------- functions
+
+    def is_finished(self, node: FunctionNode) -> bool:
+        """True if a function has been evaluated."""
+        return node in self._finished
+
+    def function(self, node: FunctionNode, owner: ClassScope | None, outer: Environment | None = None) -> Environment:
+        """Evaluate a function once; the environment at its end."""
+        if node in self._running:
+            return {}
+        self._running.add(node)
+        before, self.class_name = self.class_name, owner.name if owner is not None else ""
+        depth, self._depth = self._depth, 0
+        env = self._parameters(node, owner, outer or {})
+        self._block(node.body, env)
+        returned = env.get(RETURNED, NOTHING)
+        self.results[node] = annotation_or(returned, node.returns)
+        self._finished.add(node)
+        self._running.discard(node)
+        self.class_name, self._depth = before, depth
+        return env
+
+    def _parameters(self, node: FunctionNode, owner: ClassScope | None, outer: Environment) -> Environment:
+        env = dict(outer)
+        env.pop(RETURNED, None)
+        arguments = node.args
+        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+            env[argument.arg] = self._parameter(argument)
+        if arguments.vararg is not None:
+            env[arguments.vararg.arg] = Value(Kind.LIST, element=value_of_annotation(arguments.vararg.annotation))
+        if arguments.kwarg is not None:
+            env[arguments.kwarg.arg] = Value(Kind.DICT, element=value_of_annotation(arguments.kwarg.annotation))
+        first = [*arguments.posonlyargs, *arguments.args][:1]
+        if owner is not None and first and not any(name.endswith("staticmethod") for name in decorator_names(node)):
+            if not outer or first[0].arg in ("self", "cls"):
+                env[first[0].arg] = Value(Kind.OBJECT, class_name=owner.name)
+        return env
+
+    def _parameter(self, argument: ast.arg) -> Value:
+        promised = value_of_annotation(argument.annotation)
+        named = value_of_name(argument.arg)
+        if promised.kind is Kind.TENSOR and named.kind is Kind.TENSOR:
+            return named.but(origin=Origin(argument.lineno, f"parameter {argument.arg}"))
+        if promised is NOTHING:
+            return named
+        return promised.but(origin=Origin(argument.lineno, f"parameter {argument.arg}: {_short(argument.annotation)}"))
+
+    # ---------------------------------------------------------------- statements
+
+    def _block(self, body: list[ast.stmt], env: Environment) -> None:
+        for statement in body:
+            self._statement(statement, env)
+
+    def _statement(self, node: ast.stmt, env: Environment) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                found = self.evaluate(value, env)
+                for target in targets:
+                    self.store(target, found, env)
+            case ast.AnnAssign(target=target, annotation=annotation, value=maybe):
+                found = annotation_or(self.evaluate(maybe, env) if maybe is not None else NOTHING, annotation)
+                self.store(target, found, env)
+            case ast.AugAssign():
+                self._augment(node, env)
+            case ast.Expr(value=value):
+                self.evaluate(value, env)
+                self._default_device_call(value, env)
+            case ast.Return(value=maybe):
+                if maybe is not None:
+                    env[RETURNED] = join(env.get(RETURNED, NOTHING), self.evaluate(maybe, env))
+            case ast.If():
+                self._if(node, env)
+            case ast.For(target=target, iter=iterated, body=body, orelse=orelse) | ast.AsyncFor(
+                target=target, iter=iterated, body=body, orelse=orelse
+            ):
+                self.store(target, self.element(self.evaluate(iterated, env)), env)
+                before = dict(env)
+                self._block(body, env)
+                _join_into(env, before)
+                self._block(orelse, env)
+            case ast.While(test=test, body=body, orelse=orelse):
+                self.evaluate(test, env)
+                before = dict(env)
+                self._block(body, env)
+                _join_into(env, before)
+                self._block(orelse, env)
+            case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+                self._with(items, body, env)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                owner = self.found.classes.get(self.class_name)
+                self.function(node, owner if "self" in env else None, env)
+                env[node.name] = NOTHING
+            case ast.Assert(test=test, msg=message):
+                self.evaluate(test, env)
+                self._narrow(test, env, True)
+                if message is not None:
+                    self.evaluate(message, env)
+            case ast.Raise(exc=error):
+                if error is not None:
+                    self.evaluate(error, env)
+            case ast.Match(subject=subject, cases=cases):
+                self._match(subject, cases, env)
+            case _ if isinstance(node, _TRIES):
+                self._block(node.body, env)
+                for handler in node.handlers:
+                    self._block(handler.body, env)
+                self._block(node.orelse, env)
+                self._block(node.finalbody, env)
+
+    def _augment(self, node: ast.AugAssign, env: Environment) -> None:
+        added = self.evaluate(node.value, env)
+        before = self.evaluate(_as_load(node.target), env)
+        if before is not NOTHING:
+            self.seen[id(node.target)] = before
+        if before.kind is Kind.TENSOR or added is NOTHING:
+            result = before
+        elif before.kind is Kind.LIST:
+            result = before if before.element is not None else before.but(element=self.element(added))
+        else:
+            result = Evaluator._operate(ast.BinOp(node.target, node.op, node.value), before, added)
+        if not isinstance(node.target, ast.Subscript):
+            self.store(node.target, result, env)
+
+    def _if(self, node: ast.If, env: Environment) -> None:
+        """An `elif` chain may be thousands long: it is followed with a loop, joining from the end."""
+        ways: list[Environment] = []
+        current = node
+        entry = dict(env)
+        while True:
+            self.evaluate(current.test, entry)
+            taken = dict(entry)
+            self._narrow(current.test, taken, True)
+            self._narrow(current.test, entry, False)
+            self._block(current.body, taken)
+            if not _leaves(current.body):
+                ways.append(taken)
+            elif RETURNED in taken:
+                entry[RETURNED] = join(entry.get(RETURNED, NOTHING), taken[RETURNED])
+            if len(current.orelse) == 1 and isinstance(current.orelse[0], ast.If):
+                current = current.orelse[0]
+                continue
+            self._block(current.orelse, entry)
+            if not (current.orelse and _leaves(current.orelse)) or not ways:
+                ways.append(entry)
+            elif RETURNED in entry:
+                ways[0][RETURNED] = join(ways[0].get(RETURNED, NOTHING), entry[RETURNED])
+            break
+        first, *rest = ways
+        env.clear()
+        env.update(first)
+        for way in rest:
+            _join_into(env, way)
+
+    def _with(self, items: list[ast.withitem], body: list[ast.stmt], env: Environment) -> None:
+        before = env.get(DEFAULT_DEVICE)
+        for item in items:
+            value = self.evaluate(item.context_expr, env)
+            if item.optional_vars is not None:
+                self.store(item.optional_vars, NOTHING, env)
+            if value.kind is Kind.DEVICE:  # `with torch.device(...)` or `with self.device`
+                env[DEFAULT_DEVICE] = value
+        self._block(body, env)
+        if before is None:
+            env.pop(DEFAULT_DEVICE, None)
+        else:
+            env[DEFAULT_DEVICE] = before
+
+    def _default_device_call(self, value: ast.expr, env: Environment) -> None:
+        match value:
+            case ast.Call(func=function, args=[device]) if self.names.canonical(function) == "torch.set_default_device":
+                env[DEFAULT_DEVICE] = Value(Kind.DEVICE, self.device(device, env))
+
+    def _match(self, subject: ast.expr, cases: list[ast.match_case], env: Environment) -> None:
+        self.evaluate(subject, env)
+        ways = []
+        for case in cases:
+            way = dict(env)
+            if case.guard is not None:
+                self.evaluate(case.guard, way)
+            self._block(case.body, way)
+            if not _leaves(case.body):
+                ways.append(way)
+        for way in ways:
+            _join_into(env, way)
+
+    # ---------------------------------------------------------------- narrowing
+
+    def _narrow(self, test: ast.expr, env: Environment, holds: bool) -> None:
+        """What a test says about a name where it holds, or where it does not."""
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self._narrow(operand, env, not holds)
+            case ast.BoolOp(op=ast.And(), values=values) if holds:
+                for value in values:
+                    self._narrow(value, env, True)
+            case ast.BoolOp(op=ast.Or(), values=values) if not holds:
+                for value in values:
+                    self._narrow(value, env, False)
+            case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kinds]):
+                self._narrow_type(name, kinds, env, holds)
+            case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[ast.Name(id=name)]) if holds:
+                if env.get(name, NOTHING).kind is not Kind.TENSOR:
+                    env[name] = TENSOR
+            case ast.Attribute(value=ast.Name(id=name), attr="is_cuda"):
+                self._narrow_device(name, Device.DEVICE if holds else Device.HOST, env)
+            case ast.Attribute(value=ast.Name(id=name), attr="is_cpu"):
+                self._narrow_device(name, Device.HOST if holds else Device.DEVICE, env)
+            case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=str(text))]) if text in ("cpu", "cuda"):
+                equal = isinstance(op, ast.Eq) if holds else isinstance(op, ast.NotEq)
+                name = _device_holder(left)
+                if name and isinstance(op, (ast.Eq, ast.NotEq)):
+                    self._narrow_device(name, Device.HOST if (text == "cpu") is equal else Device.DEVICE, env)
+
+    @staticmethod
+    def _narrow_device(name: str, device: Device, env: Environment) -> None:
+        value = env.get(name, NOTHING)
+        if value.kind in (Kind.TENSOR, Kind.UNKNOWN):
+            env[name] = value.but(kind=Kind.TENSOR, device=device, by_name=False)
+
+    @staticmethod
+    def _narrow_type(name: str, kinds: ast.expr, env: Environment, holds: bool) -> None:
+        spelled = [dotted(item) for item in (kinds.elts if isinstance(kinds, ast.Tuple) else [kinds])]
+        value = env.get(name, NOTHING)
+        is_tensor = any(item.rpartition(".")[2].endswith("Tensor") for item in spelled)
+        if not holds:
+            if is_tensor and value.kind is Kind.TENSOR:
+                env[name] = NOTHING
+            return
+        if is_tensor and len(spelled) == 1:
+            if value.kind is not Kind.TENSOR:
+                env[name] = TENSOR
+        elif all(item in ("int", "float", "bool", "str") for item in spelled):
+            env[name] = SCALAR
+        elif all(item in ("list", "tuple", "set", "List", "Sequence") for item in spelled):
+            if value.kind not in (Kind.LIST, Kind.TUPLE):
+                env[name] = LIST
+        elif all(item.endswith("ndarray") for item in spelled):
+            env[name] = ARRAY
+
+    # ---------------------------------------------------------------- stores
+
+    def store(self, target: ast.expr, value: Value, env: Environment) -> None:
+        """Bind a target: a name, a tuple of names, an attribute, a place in a container."""
+        match target:
+            case ast.Name(id=name):
+                if value is NOTHING or value.kind is Kind.NONE or (value.kind is Kind.TENSOR and value.device is Device.UNKNOWN):
+                    named = value_of_name(name)
+                    if named is not NOTHING and (value is NOTHING or named.kind is Kind.TENSOR):
+                        value = named if value is NOTHING else named.but(boolean=value.boolean, scalar=value.scalar, origin=value.origin)
+                env[name] = value
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                self._store_all(elements, value, env)
+            case ast.Starred(value=inner):
+                self.store(inner, Value(Kind.LIST, element=self.element(value)), env)
+            case ast.Attribute(value=base, attr=attribute):
+                self.evaluate(base, env)
+                spelled = dotted(target)
+                if spelled:
+                    env[spelled] = value
+                if isinstance(base, ast.Name) and base.id in ("self", "cls") and self.class_name and value is not NOTHING:
+                    known = self.attributes.setdefault(self.class_name, {})
+                    known[attribute] = join(known.get(attribute, NOTHING), value)
+            case ast.Subscript(value=base, slice=index):
+                holder = self.evaluate(base, env)
+                self.evaluate(index, env)
+                if holder.kind is Kind.DICT and (holder.element is None or holder.element is NOTHING) and dotted(base):
+                    env[dotted(base)] = holder.but(element=value)
+
+    def _store_all(self, elements: list[ast.expr], value: Value, env: Environment) -> None:
+        for position, element in enumerate(elements):
+            if value.kind is Kind.TUPLE and len(value.elements) == len(elements) and not isinstance(element, ast.Starred):
+                self.store(element, value.elements[position], env)
+            else:
+                self.store(element, self.element(value) if value.kind is not Kind.TUPLE else NOTHING, env)
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], _LEAVES)
+
+
+def _join_into(env: Environment, other: Environment) -> None:
+    for name, value in other.items():
+        mine = env.get(name)
+        if mine is not value:
+            env[name] = value if mine is None else join(mine, value)
+
+
+def _as_load(target: ast.expr) -> ast.expr:
+    return target
+
+
+def _device_holder(expr: ast.expr) -> str:
+    """`x` of `x.device` and `x.device.type`."""
+    while isinstance(expr, ast.Attribute) and expr.attr in ("device", "type"):
+        expr = expr.value
+        if isinstance(expr, ast.Name):
+            return expr.id
+    return ""
+
+
+def _short(annotation: ast.expr | None) -> str:
+    try:
+        return ast.unparse(annotation)[:60] if annotation is not None else ""
+    except (RecursionError, ValueError):
+        return ""
+
+
+__all__ = ["FUNCTIONS", "NONE", "Flow"]
