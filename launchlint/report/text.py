@@ -166,10 +166,10 @@ def _cells(text: str) -> int:
 def summary(result: Result, paint: Paint) -> list[str]:
     """What could not be checked, counts, how many can be fixed, what was silenced."""
     lines = [f"{paint.red('error')}: {readable(str(problem))}" for problem in result.problems]
-    if result.quiet:
-        return lines
     if result.statistics:
         lines += _statistics(result)
+    if result.quiet:
+        return lines
     lines += [f"note: {note}" for note in result.notes]
     if result.fixed:
         total = sum(result.fixed.values())

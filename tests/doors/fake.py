@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from launchlint import suppress
-from launchlint.model import Applicability, Confidence, FileReport, Finding, Fix, Hot, Meta, Policy, Problem, Related, Span
+from launchlint.model import Applicability, Confidence, Edit, FileReport, Finding, Fix, Hot, Meta, Policy, Problem, Related, Span
 from launchlint.rule import Rule
 from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
@@ -43,15 +43,14 @@ def findings(source: Source) -> list[Finding]:
         if code == "LCH101":
             loop = source.text.rfind("for ", 0, match.start())
             related = (Related(Span(loop, loop + 3), "the loop"),) if loop >= 0 else ()
-            edit = [*_edits(match)]
+            edit = _edits(match)
             fix = Fix("fill once", tuple(edit), Applicability.SAFE)
         hot = Hot("it is called from forward", ("Net.forward", "pack"))
         found.append(Finding(code, Span(*match.span()), f"`{match.group()[:20]}` costs", Confidence.MEDIUM, hot, related, fix))
     return found
 
 
-def _edits(match: re.Match[str]) -> Sequence[object]:
-    from launchlint.model import Edit
+def _edits(match: re.Match[str]) -> Sequence[Edit]:
 
     return (Edit(Span(*match.span()), "once()"),)
 
