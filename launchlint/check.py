@@ -125,7 +125,8 @@ class _Check:
 
         stream = stream or (sys.stderr if self.options.diff else sys.stdout)  # with --diff, only the patch goes to standard output
         result.colour = self.options.output is None and wants_colour(self.options, stream)
-        text = report.render(self.options.format, result)
+        shape = "concise" if self.options.diff and self.options.format == "text" else self.options.format  # the patch says the rest
+        text = report.render(shape, result)
         if self.options.output:
             write(self.options.output, text)
         else:

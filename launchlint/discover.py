@@ -89,7 +89,19 @@ class _Search:
             self.found.files.append(path)
 
     def walk(self, root: str) -> None:
-        """Take what lies below `root`. What was named is wanted: git's ignore rules that hide `root` itself do not count."""
+        """Take what lies below `root`. What was named is wanted: patterns and ignore rules that hide `root` do not count."""
+        patterns, self.patterns = self.patterns, None if self.hides(root) else self.patterns
+        try:
+            self._walk(root)
+        finally:
+            self.patterns = patterns
+
+    def hides(self, path: str) -> bool:
+        """Whether a pattern of the settings excludes a folder or one that it lies in."""
+        relative = self.settings.relative(path)
+        return self.patterns is not None and not relative.startswith(("/", "..")) and bool(self.patterns.match_file(relative + "/"))
+
+    def _walk(self, root: str) -> None:
         gitignore = self.settings.respect_gitignore
         above = self._ignores_above(root) if gitignore else []
         if above and _is_ignored(above, os.path.abspath(root), True):

@@ -65,6 +65,8 @@ def test_exclude_patterns(tmp_path: Path) -> None:
     root = str(tmp_path)
     assert files(extend_exclude=("gen", "*_pb2.py"), root=root) == ["src/a.py"]
     assert files(exclude=("src/gen/",), root=root) == ["build/d.py", "src/a.py", "src/c_pb2.py"]
+    assert files("src/gen", extend_exclude=("src/gen",), root=root) == ["src/gen/b.py"], "what is named is wanted"
+    assert files("src/gen", extend_exclude=("src",), root=root) == ["src/gen/b.py"]
     named = ("src/gen/b.py", "src/a.py")
     assert files(*named, extend_exclude=("gen",), root=root) == list(named)
     assert files(*named, extend_exclude=("gen",), force_exclude=True, root=root) == ["src/a.py"]

@@ -1,6 +1,6 @@
 """A small receiver of expert-parallel rows with three things that make the GPU wait for Python.
 
-It is written to be found: `launchlint check launchlint/examples` reports each of them.
+It is written to be found: `launchlint check launchlint/demo` reports each of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ExpertReceiver(torch.nn.Module):
 
     def expert_ids(self, rows: torch.Tensor, counts: list[int]) -> torch.Tensor:
         """One launch for each expert that got a row."""
-        ids = torch.empty(rows.shape[0], dtype=torch.int64, device=rows.device)
+        ids = torch.empty(sum(counts), dtype=torch.int64, device=rows.device)
         start = 0
         for expert, count in enumerate(counts):
             if count > 0:
