@@ -96,6 +96,10 @@ def test_generated_tables_are_current() -> None:
     assert [str(path.relative_to(ROOT)) for path in stale] == [], "run `python -m launchlint.dev tables`"
 
 
+def test_readme_has_a_place_for_the_table() -> None:
+    assert tables.has_place(ROOT / "README.md")
+
+
 def test_rules_are_never_a_package_of_their_own() -> None:
     assert not (RULES / "__init__.py").exists()
 
@@ -163,7 +167,8 @@ def test_tables_are_written_once(tmp_path: Path) -> None:
     assert readme.endswith("\n\nEnd.\n")
 
 
-def test_a_readme_without_a_place_for_the_table_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text("# X\n", encoding="utf-8")
-    with pytest.raises(tables.TablesError, match="rules:begin"):
-        tables.outdated(tmp_path, [META])
+@pytest.mark.parametrize("text", ["# X\n", f"{tables.BEGIN}\n", f"{tables.END}\n{tables.BEGIN}\n"])
+def test_a_readme_without_a_place_for_the_table_is_left_alone(tmp_path: Path, text: str) -> None:
+    (tmp_path / "README.md").write_text(text, encoding="utf-8")
+    assert not tables.has_place(tmp_path / "README.md")
+    assert tmp_path / "README.md" not in tables.outdated(tmp_path, [META])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from launchlint import registry
 from launchlint.dev import pages, scaffold, tables
+from launchlint.model import Meta
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,13 +23,21 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
             folder = scaffold.create(root, options.code, options.name, options.group, metas)
             print(f"{folder.relative_to(root)}: write the rule, then run `python -m launchlint.dev tables`")
             return 0
-        changed = list(tables.outdated(root, metas)) if options.check else tables.refresh(root, metas)
-    except (scaffold.ScaffoldError, tables.TablesError) as error:
+    except scaffold.ScaffoldError as error:
         print(f"launchlint.dev: {error}", file=sys.stderr)
         return 2
+    return _tables(root, metas, options.check)
+
+
+def _tables(root: Path, metas: Sequence[Meta], only_check: bool) -> int:
+    changed = list(tables.outdated(root, metas)) if only_check else tables.refresh(root, metas)
     for path in changed:
         print(path.relative_to(root))
-    return 1 if options.check and changed else 0
+    readme = root / "README.md"
+    if readme.is_file() and not tables.has_place(readme):
+        print(f"launchlint.dev: README.md has no `{tables.BEGIN}` ... `{tables.END}` to put the table of rules between", file=sys.stderr)
+        return 2
+    return 1 if only_check and changed else 0
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -67,7 +67,7 @@ def _confidences(meta: Meta) -> list[str]:
 def with_head(text: str, meta: Meta) -> str:
     """The page with its head brought up to date; what stands below it is kept."""
     _, mark, body = text.partition(GENERATED + "\n")
-    return head(meta) + (body if mark else "\n" + text)
+    return head(meta) + (body if mark else "\n" + text.lstrip("\n"))
 
 
 def complaints(text: str, meta: Meta) -> list[str]:

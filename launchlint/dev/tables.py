@@ -21,12 +21,8 @@ again. `launchlint rule CODE` prints a page, `# noqa: CODE` or `# launchlint: ig
 SHORT_FIXES = {None: "", Applicability.DISPLAY: "shown", Applicability.UNSAFE: "unsafe", Applicability.SAFE: "safe"}
 
 
-class TablesError(Exception):
-    """A file that has no place for its table."""
-
-
 def outdated(root: Path, metas: Iterable[Meta]) -> dict[Path, str]:
-    """New text of each file below `root` that is not up to date; raise TablesError where a table has no place."""
+    """New text of each file below `root` that is not up to date. A README without a place for the table is left alone."""
     wanted = list(metas)
     texts = {root / "rules" / "README.md": index(root, wanted)}
     for meta in wanted:
@@ -34,7 +30,7 @@ def outdated(root: Path, metas: Iterable[Meta]) -> dict[Path, str]:
         if page.is_file():
             texts[page] = pages.with_head(page.read_text(encoding="utf-8"), meta)
     readme = root / "README.md"
-    if readme.is_file():
+    if readme.is_file() and has_place(readme):
         texts[readme] = _with_table(readme, overview(root, wanted))
     return {path: text for path, text in texts.items() if not path.is_file() or path.read_text(encoding="utf-8") != text}
 
@@ -86,10 +82,12 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _with_table(path: Path, table: str) -> str:
-    text = path.read_text(encoding="utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise TablesError(f"{path.name} has no `{BEGIN}` ... `{END}` to put the table of rules between")
-    return f"{before}{begin}\n{table}{end}{after}"
+def has_place(readme: Path) -> bool:
+    """True if the file has the two comments that the table stands between."""
+    text = readme.read_text(encoding="utf-8")
+    return 0 <= text.find(BEGIN) < text.find(END)
+
+
+def _with_table(readme: Path, table: str) -> str:
+    before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
+    return f"{before}{BEGIN}\n{table}{END}{rest.partition(END)[2]}"

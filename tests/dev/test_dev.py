@@ -93,5 +93,7 @@ def test_tables_writes_what_check_lists(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_tables_refuses_a_readme_without_a_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "README.md").write_text("# X\n", encoding="utf-8")
+    (tmp_path / "rules").mkdir()
     assert main(["tables"], tmp_path) == 2
     assert "rules:begin" in capsys.readouterr().err
+    assert (tmp_path / "rules" / "README.md").is_file(), "the other tables are written all the same"
