@@ -6,33 +6,58 @@
     assert report.waits == 0
     print(report.table())
 
-Needs torch 2.5 or later. `docs/audit.md` says what is counted, what is approximate and what it cannot see.
+Needs torch 2.5 or later, which is imported with the first name that needs it. `docs/audit.md` says what is counted, what is
+approximate and what it cannot see.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any, overload
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from launchlint.audit.dry import dry_run, on_device, on_host, run_dry
-from launchlint.audit.kernels import register_kernel
-from launchlint.audit.report import Event, Line, Report
-from launchlint.audit.state import AuditError, UnknownKernel
+if TYPE_CHECKING:
+    from launchlint.audit.dry import on_device, on_host
+    from launchlint.audit.entry import audit, dry_run, measure
+    from launchlint.audit.kernels import register_kernel
+    from launchlint.audit.report import Event, Line, Report
+    from launchlint.audit.state import AuditError, UnknownKernel
 
-__all__ = ["AuditError", "Event", "Line", "Report", "UnknownKernel", "audit", "dry_run", "on_device", "on_host", "register_kernel", "run_dry"]
+__all__ = [
+    "AuditError",
+    "Event",
+    "Line",
+    "Report",
+    "UnknownKernel",
+    "audit",
+    "dry_run",
+    "measure",
+    "on_device",
+    "on_host",
+    "register_kernel",
+]
+
+_MODULES = {
+    "audit": "entry",
+    "dry_run": "entry",
+    "measure": "entry",
+    "on_device": "dry",
+    "on_host": "dry",
+    "register_kernel": "kernels",
+    "Event": "report",
+    "Line": "report",
+    "Report": "report",
+    "AuditError": "state",
+    "UnknownKernel": "state",
+}
 
 
-@overload
-def audit() -> AbstractContextManager[Report]: ...
-
-
-@overload
-def audit(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Report: ...
-
-
-def audit(function: Callable[..., Any] | None = None, /, *args: Any, **kwargs: Any) -> Report | AbstractContextManager[Report]:
-    """Run `function` and report what it spends; without a function, a context for a `with` statement."""
-    if function is None:
-        return dry_run()
-    return run_dry(function, *args, **kwargs)
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ModuleNotFoundError("launchlint.audit needs torch 2.5 or later: pip install 'launchlint[audit]'", name="torch") from None
+    return getattr(module, name)

@@ -165,7 +165,13 @@ def answers() -> dict[tuple[str, str], Any]:
         "current_stream": constant(stream),
         "set_stream": constant(None),
     }
-    of_nvtx: dict[str, Any] = {"range_push": constant(0), "range_pop": constant(0), "mark": constant(None), "range": nothing, "range_start": constant(0)}
+    of_nvtx: dict[str, Any] = {
+        "range_push": constant(0),
+        "range_pop": constant(0),
+        "mark": constant(None),
+        "range": nothing,
+        "range_start": constant(0),
+    }
     named = (("torch.cuda", of_cuda), ("torch.accelerator", of_accelerator), ("torch.cuda.nvtx", of_nvtx))
     return {(module, name): answer for module, table in named for name, answer in table.items()}
 

@@ -35,7 +35,7 @@ def _record_upload(state: State, operation: str, target: torch.Tensor, source: t
     pinned = marks.of(source) is Memory.PINNED and not host_temporary
     size = target.numel() * (source if casts and non_blocking else target).element_size()
     _record_transfer(state, "upload", operation, pinned, non_blocking, size)
-    if (casts and non_blocking) or not target.is_contiguous() and staged:
+    if (casts and non_blocking) or (staged and not target.is_contiguous()):
         state.record("launch", f"{operation} (unpack)")
 
 
@@ -57,7 +57,9 @@ def same_layout(target: torch.Tensor, source: torch.Tensor) -> bool:
     return target.stride() == source.stride() and torch.ops.aten.is_non_overlapping_and_dense(source)
 
 
-def _record_transfer(state: State, kind: Literal["upload", "download"], operation: str, pinned: bool, non_blocking: bool, size: int) -> None:
+def _record_transfer(
+    state: State, kind: Literal["upload", "download"], operation: str, pinned: bool, non_blocking: bool, size: int
+) -> None:
     unsure = non_blocking and not pinned
     note = NOT_GUARANTEED if unsure else "" if non_blocking else BLOCKING
     state.record(kind, operation, bytes=size, pinned=pinned, may_wait=unsure, note=note)

@@ -15,18 +15,22 @@ from launchlint.audit.memory import Memory, marks
 from launchlint.audit.state import AuditError, State, UnknownKernel
 from launchlint.facts import Operation, torch_operations
 
-TORCH_NAMESPACES = frozenset({"aten", "prim", "prims", "profiler", "inductor", "c10d", "_c10d_functional", "c10d_functional", "higher_order"})
+TORCH_NAMESPACES = frozenset(
+    ["aten", "prim", "prims", "profiler", "inductor", "c10d", "_c10d_functional", "c10d_functional", "higher_order"]
+)
 CATENATES = frozenset({"cat", "stack"})
 INPUTS_PER_CATENATION = 128  # aten/src/ATen/native/cuda/Shape.cu, CAT_ARRAY_BATCH_SIZE
 TENSORS_PER_LAUNCH = (110, 64, 48, 36, 30)  # by number of lists; aten/src/ATen/native/cuda/MultiTensorApply.cuh
-HOST_OPERANDS_ALLOWED = frozenset({"index", "index_put_", "index_put", "_index_put_impl_", "copy_", "_copy_from", "is_same_size", "set_", "_to_copy"})
+HOST_OPERANDS_ALLOWED = frozenset(
+    ["index", "index_put_", "index_put", "_index_put_impl_", "copy_", "_copy_from", "is_same_size", "set_", "_to_copy"]
+)
 
 
-class CountOperators(TorchDispatchMode):
+class CountOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Runs every operator on the CPU, marks what is new and records what CUDA would have done."""
 
     def __init__(self, state: State) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.state = state
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -93,13 +97,13 @@ def compute(kernel: Kernel, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
     try:
         return func(*args, **kwargs)
     except NotImplementedError:
-        raise AuditError(f"operator {func} has no CPU implementation: give register_kernel(..., reference=function_on_cpu_tensors)") from None
+        raise AuditError(f"operator {func} has no CPU implementation: give register_kernel a reference= on CPU tensors") from None
 
 
 def storage_of(tensor: torch.Tensor) -> int:
     """The identity of the storage; of the tensor itself where it has none."""
     try:
-        return tensor.untyped_storage()._cdata
+        return int(tensor.untyped_storage()._cdata)
     except (NotImplementedError, RuntimeError):
         return id(tensor)
 
@@ -203,4 +207,3 @@ def report_strangers(state: State, name: str, inputs: Sequence[torch.Tensor], op
         return
     if any(tensor.dim() and marks.of(tensor) is not Memory.DEVICE for tensor in inputs):
         state.problem(f"{name} of a host tensor and a device tensor")
-

@@ -13,6 +13,7 @@ from launchlint.audit.answers import answering
 from launchlint.audit.dispatch import CountOperators
 from launchlint.audit.functions import AnswerFunctions, default_device
 from launchlint.audit.memory import Memory, marks
+from launchlint.audit.mode import measures
 from launchlint.audit.report import Report
 from launchlint.audit.state import State, current, enter
 
@@ -66,6 +67,11 @@ class Placed:
         self.value = value
         self.memory = memory
 
+    @property
+    def pinned(self) -> bool:
+        """True for page-locked host memory."""
+        return self.memory is Memory.PINNED
+
 
 def on_host(value: Any, pinned: bool = False) -> Any:
     """Mark an argument of `audit` as host memory: a tensor, or lists, tuples and dictionaries of tensors."""
@@ -74,8 +80,8 @@ def on_host(value: Any, pinned: bool = False) -> Any:
 
 def on_device(value: Any) -> Any:
     """Put tensors on the device for dry runs: a tensor is copied, a module keeps its identity. On a GPU it is `.to("cuda")`."""
-    if torch.cuda.is_available() and current() is None:
-        return _to_cuda(value)
+    if measures():
+        return value.to("cuda")
     state = current()
     with ExitStack() as stack:
         if state is not None:
@@ -87,10 +93,6 @@ def on_device(value: Any) -> Any:
         copy = value.detach().clone().requires_grad_(value.requires_grad)
         marks.put(copy, Memory.DEVICE)
         return copy
-
-
-def _to_cuda(value: Any) -> Any:
-    return value.to("cuda")
 
 
 def tensors_of(value: Any) -> list[torch.Tensor]:

@@ -197,7 +197,9 @@ def move_to(state: State, func: Any, args: Arguments, kwargs: Options) -> Any:
     return move(state, "to", tensor, target, dtype, non_blocking, copy, kwargs.get("memory_format"))
 
 
-def host_to_host(state: State, tensor: torch.Tensor, dtype: torch.dtype | None, copy: bool, memory_format: torch.memory_format | None) -> torch.Tensor:
+def host_to_host(
+    state: State, tensor: torch.Tensor, dtype: torch.dtype | None, copy: bool, memory_format: torch.memory_format | None
+) -> torch.Tensor:
     """`.to` between host tensors: torch decides whether it is a copy."""
     with state.mute():
         return tensor.to(dtype or tensor.dtype, copy=copy, memory_format=memory_format or torch.preserve_format)

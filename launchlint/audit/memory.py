@@ -48,7 +48,7 @@ class Marks:
         if memory is Memory.PAGEABLE:
             self._marks.pop(storage._cdata, None)
             return
-        self._marks[storage._cdata] = (StorageWeakRef(storage), memory)
+        self._marks[storage._cdata] = (StorageWeakRef(storage), memory)  # type: ignore[no-untyped-call]
         self._until_sweep -= 1
         if self._until_sweep <= 0:
             self._sweep()
@@ -57,7 +57,7 @@ class Marks:
         with self._lock:
             self._until_sweep = SWEEP_EVERY
             for key, (reference, _) in list(self._marks.items()):
-                if reference.expired():
+                if reference.expired():  # type: ignore[no-untyped-call]
                     self._marks.pop(key, None)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import sys
 from types import FrameType
@@ -10,7 +12,8 @@ import torch
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-_STANDARD = tuple(os.path.abspath(module) for module in (os.__file__.replace("os.py", "contextlib.py"), os.__file__.replace("os.py", "functools.py")))
+_STANDARD = frozenset({contextlib.__file__, functools.__file__})
+_SYNTHETIC = ("<frozen", "<__array_function__", "<eval_with_key>")
 _skipped: dict[str, bool] = {}
 
 
@@ -21,7 +24,7 @@ def user_line() -> tuple[str, int]:
         path = frame.f_code.co_filename
         skip = _skipped.get(path)
         if skip is None:
-            skip = _skipped[path] = path.startswith((_OWN, _TORCH, "<frozen", "<__array_function__", "<eval_with_key>")) or path in _STANDARD
+            skip = _skipped[path] = path.startswith((_OWN, _TORCH, *_SYNTHETIC)) or path in _STANDARD
         if not skip:
             return path, frame.f_lineno
         frame = frame.f_back

@@ -221,7 +221,7 @@ class Report:
 def table(lines: Sequence[Line], totals: Totals, footer: Iterable[str], limit: int = 0) -> str:
     """Columns of counts, the place and the source; rows after `limit` are summed up in words."""
     shown = list(lines[:limit] if limit else lines)
-    rows = [HEADINGS + ("line", "source")]
+    rows: list[tuple[str, ...]] = [(*HEADINGS, "line", "source")]
     for line in shown:
         remarks = "; ".join(line.notes + ([", ".join(line.findings)] if line.findings else []))
         rows.append((*cells(line), line.place, clip(line.source, 80) + (f"  [{remarks}]" if remarks else "")))

@@ -101,7 +101,7 @@ def read_groups(groups: list[dict[str, Any]]) -> dict[str, Operation]:
     """Make the operations of the table's groups; raise FactsError for a name that is there twice or a field that is unknown."""
     operations: dict[str, Operation] = {}
     for group in groups:
-        fields = {key: tuple(value) if isinstance(value, list) else value for key, value in group.items()}
+        fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in group.items()}
         for name in fields.pop("names"):
             if name in operations:
                 raise FactsError(f"{name} is in the table twice")
