@@ -16,13 +16,32 @@ from launchlint.audit.state import AuditError, State, UnknownKernel
 from launchlint.facts import Operation, torch_operations
 
 TORCH_NAMESPACES = frozenset(
-    ["aten", "prim", "prims", "profiler", "inductor", "c10d", "_c10d_functional", "c10d_functional", "higher_order"]
+    {
+        "aten",
+        "prim",
+        "prims",
+        "profiler",
+        "inductor",
+        "c10d",
+        "_c10d_functional",
+        "higher_order",
+    }
 )
 CATENATES = frozenset({"cat", "stack"})
 INPUTS_PER_CATENATION = 128  # aten/src/ATen/native/cuda/Shape.cu, CAT_ARRAY_BATCH_SIZE
 TENSORS_PER_LAUNCH = (110, 64, 48, 36, 30)  # by number of lists; aten/src/ATen/native/cuda/MultiTensorApply.cuh
 HOST_OPERANDS_ALLOWED = frozenset(
-    ["index", "index_put_", "index_put", "_index_put_impl_", "copy_", "_copy_from", "is_same_size", "set_", "_to_copy"]
+    {
+        "index",
+        "index_put",
+        "index_put_",
+        "_index_put_impl_",
+        "copy_",
+        "_copy_from",
+        "is_same_size",
+        "set_",
+        "_to_copy",
+    }
 )
 
 

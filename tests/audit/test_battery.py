@@ -1,0 +1,77 @@
+"""Every operation of the battery costs what CUDA semantics say."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the dry run needs torch")
+
+from launchlint.audit import Report, dry_run  # noqa: E402
+from launchlint.facts import release  # noqa: E402
+from tests.audit.battery import BATTERY, NUMBER_AT_INDICES, NUMBER_IN_ONE_ELEMENT, Entry, make_data  # noqa: E402
+
+COUNTERS = {"L": "launches", "W": "waits", "P": "pageable_uploads", "p": "pinned_uploads", "D": "downloads", "?": "may_waits"}
+VERSION = release(torch.__version__)
+
+
+def spent_by(entry: Entry) -> Report:
+    """The report of one entry; making the operands is not part of it."""
+    with dry_run():
+        data = make_data()
+        with dry_run() as report:
+            entry.call(data)
+    return report
+
+
+def differences(entry: Entry, report: Report) -> list[str]:
+    """Where the report is not what the entry expects."""
+    expected = {word[0]: word[1:] for word in entry.expected.split()}
+    wrong = []
+    for letter, name in COUNTERS.items():
+        spent, wanted = getattr(report, name), expected.get(letter, "0")
+        if (spent == 0) if wanted == "" else (spent != int(wanted)):
+            wrong.append(f"{name}: {spent}, expected {wanted or 'some'}")
+    return wrong
+
+
+@pytest.mark.parametrize("entry", BATTERY, ids=lambda entry: entry.name)
+def test_cost(entry: Entry) -> None:
+    report = spent_by(entry)
+    assert not differences(entry, report), f"{differences(entry, report)}\n{report.table()}"
+    assert not report.assumed and not report.problems, report.table()
+
+
+def test_size() -> None:
+    names = [entry.name for entry in BATTERY]
+    assert len(names) == len(set(names)) >= 120
+    assert all(re.fullmatch(r"([LWPpD?]\d* ?)*", entry.expected) for entry in BATTERY)
+
+
+@pytest.mark.parametrize("entry", [NUMBER_IN_ONE_ELEMENT, NUMBER_AT_INDICES], ids=lambda entry: entry.name)
+def test_number_stored_by_index(entry: Entry) -> None:
+    """torch up to 2.13 makes a host tensor of the number and uploads it; later ones fill (pytorch PR 188267, 188330)."""
+    report = spent_by(entry)
+    if VERSION <= (2, 13):
+        assert not differences(entry, report), report.table()
+    else:
+        assert report.launches == 1 and report.waits in (0, 1), report.table()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="measuring needs a CUDA device; the dry run of the same battery has run")
+@pytest.mark.parametrize("entry", BATTERY, ids=lambda entry: entry.name)
+def test_measured(entry: Entry) -> None:  # pragma: no cover - only on a GPU
+    """The measurement agrees with the dry run on what happens; numbers of kernels are approximate and only printed."""
+    from launchlint.audit import measure
+
+    data = make_data()
+    entry.call(make_data())
+    with measure() as report:
+        entry.call(data)
+    dry = spent_by(entry)
+    for name in ("launches", "waits", "pageable_uploads", "pinned_uploads", "downloads"):
+        measured, counted = getattr(report, name), getattr(dry, name)
+        if measured != counted:
+            print(f"{entry.name}: {name} measured {measured}, counted {counted}")
+        assert bool(measured) == bool(counted), f"{name}: measured {measured}, counted {counted}\n{report.table()}"
