@@ -16,6 +16,7 @@ from launchlint.rule import Context
 
 CONSTRUCTORS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 LARGEST = 2**63  # beyond it the two raise different errors
+SMALL = 127  # every dtype holds it
 
 
 def fill_on_device(call: ast.Call, ctx: Context) -> Fix | None:
@@ -31,8 +32,8 @@ def fill_on_device(call: ast.Call, ctx: Context) -> Fix | None:
     if shaped is None:
         return None
     shape, value, never_empty = shaped
-    if not never_empty and ctx.keyword(call, "dtype") is None:
-        return None  # an empty list is float32 whatever was in it
+    if not never_empty and (ctx.keyword(call, "dtype") is None or abs(ast.literal_eval(value)) > SMALL):
+        return None  # an empty list is float32 whatever was in it, and holds nothing that could be too large
     torch = torch_module(ctx.source)
     edits = (Edit(ctx.source.span(call.func), f"{torch.text}.full"), Edit(ctx.source.span(data), f"{shape}, {ctx.text(value)}"))
     return Fix("make the constant on the device with torch.full", edits, Applicability.SAFE, torch.imports)

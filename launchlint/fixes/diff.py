@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from launchlint.source import Source
 
-CONTEXT = 3
+CONTEXT = 3  # lines around a change, as git shows them
 NO_NEWLINE = b"\\ No newline at end of file\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Lines `[old_start:old_end]` that become `[new_start:new_end]`."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
 
 
 def unified_diff(source: Source, new_text: str) -> bytes:
@@ -30,17 +41,46 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 def _hunks(old: list[bytes], new: list[bytes]) -> Iterator[bytes]:
+    for group in _groups(_changes(old, new)):
+        before = min(CONTEXT, group[0].old_start)
+        after = min(CONTEXT, len(old) - group[-1].old_end)
+        old_start, old_end = group[0].old_start - before, group[-1].old_end + after
+        new_start, new_end = group[0].new_start - before, group[-1].new_end + after
+        yield b"@@ -%s +%s @@\n" % (_range(old_start, old_end), _range(new_start, new_end))
+        for change in group:
+            yield from (_line(b" ", line) for line in old[old_start : change.old_start])
+            yield from (_line(b"-", line) for line in old[change.old_start : change.old_end])
+            yield from (_line(b"+", line) for line in new[change.new_start : change.new_end])
+            old_start = change.old_end
+        yield from (_line(b" ", line) for line in old[old_start:old_end])
+
+
+def _changes(old: list[bytes], new: list[bytes]) -> Iterator[Change]:
+    """Lines that differ. Equal ends are cut off first: the matcher alone is slow and coarse on long files."""
     from difflib import SequenceMatcher  # not needed to start
 
-    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(CONTEXT):
-        first, last = group[0], group[-1]
-        yield b"@@ -%s +%s @@\n" % (_range(first[1], last[2]), _range(first[3], last[4]))
-        for tag, old_start, old_end, new_start, new_end in group:
-            if tag == "equal":
-                yield from (_line(b" ", line) for line in old[old_start:old_end])
-                continue
-            yield from (_line(b"-", line) for line in old[old_start:old_end])
-            yield from (_line(b"+", line) for line in new[new_start:new_end])
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    matcher = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail])
+    for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+        if tag != "equal":
+            yield Change(old_start + head, old_end + head, new_start + head, new_end + head)
+
+
+def _groups(changes: Iterator[Change]) -> Iterator[list[Change]]:
+    """Changes whose contexts touch, together."""
+    group: list[Change] = []
+    for change in changes:
+        if group and change.old_start - group[-1].old_end > 2 * CONTEXT:
+            yield group
+            group = []
+        group.append(change)
+    if group:
+        yield group
 
 
 def _range(start: int, end: int) -> bytes:

@@ -226,15 +226,13 @@ def _with_value(form: RunningOffset, value: ast.expr, turn: Turn) -> RunningOffs
             return replace(form, ids=turn.ids)
         case ast.Subscript(value=ids, slice=ast.Name(id=name)) if name == turn.index and turn.start == 0 and _is_invariant(ids, form):
             return replace(form, ids=ids)
-        case ast.BinOp(left=ast.Name(id=name), op=ast.Add() | ast.Sub() as op, right=shift):
+        case ast.BinOp(left=ast.Name(id=name), op=ast.Add() | ast.Sub() as op, right=shift) if name == turn.index:
             negative = isinstance(op, ast.Sub)
-        case ast.BinOp(left=shift, op=ast.Add(), right=ast.Name(id=name)):
+        case ast.BinOp(left=shift, op=ast.Add(), right=ast.Name(id=name)) if name == turn.index:
             negative = False
         case _:
             return None
-    if name != turn.index or not _is_invariant(shift, form):
-        return None
-    return replace(form, shift=shift, negative=negative)
+    return replace(form, shift=shift, negative=negative) if _is_invariant(shift, form) else None
 
 
 def _is_invariant(node: ast.expr, form: RunningOffset) -> bool:
