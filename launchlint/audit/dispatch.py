@@ -13,7 +13,7 @@ from launchlint.audit.copies import record_copy
 from launchlint.audit.kernels import Kernel, registered
 from launchlint.audit.memory import Memory, marks
 from launchlint.audit.state import AuditError, State, UnknownKernel
-from launchlint.facts import Operation, torch_operations
+from launchlint.facts import Operation, aten_operations
 
 TORCH_NAMESPACES = frozenset(
     {
@@ -177,7 +177,7 @@ def record_cost(state: State, name: str, cost: Cost) -> None:
 
 def operation_of(name: str) -> Operation | None:
     """The fact for an ATen base name; an in-place form that is not listed costs what the other form does."""
-    operations = torch_operations()
+    operations = aten_operations()
     return operations.get(name) or (operations.get(name[:-1]) if name.endswith("_") else None)
 
 
@@ -222,7 +222,7 @@ def not_empty(result: Any, inputs: Sequence[torch.Tensor]) -> bool:
 
 def report_strangers(state: State, name: str, inputs: Sequence[torch.Tensor], operation: Operation) -> None:
     """Note host tensors of one dimension or more among device operands, which CUDA refuses."""
-    if name in HOST_OPERANDS_ALLOWED or name.startswith(("_foreach_", "_fused_")):
+    if operation.factory or name in HOST_OPERANDS_ALLOWED or name.startswith(("_foreach_", "_fused_")):
         return
     if any(tensor.dim() and marks.of(tensor) is not Memory.DEVICE for tensor in inputs):
         state.problem(f"{name} of a host tensor and a device tensor")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import torch
@@ -42,15 +41,28 @@ class AnswerFunctions(TorchFunctionMode):
             return handler(state, func, args, kwargs)
         if "device" in kwargs or "pin_memory" in kwargs or func in constructors():
             return construct(state, func, args, kwargs)
-        if isinstance(func, FunctionType) and any(on_device(value) for value in (*args, *kwargs.values())):
-            with state.adopted():
-                return func(*args, **kwargs)
-        return func(*args, **kwargs)
+        if state.adopting or not has_device_tensor(args, kwargs):
+            return func(*args, **kwargs)
+        state.adopting = True
+        try:
+            return func(*args, **kwargs)
+        finally:
+            state.adopting = False
 
 
 def on_device(value: object) -> bool:
     """True for a tensor that pretends to live on the device."""
     return isinstance(value, torch.Tensor) and marks.of(value) is Memory.DEVICE
+
+
+def has_device_tensor(args: Arguments, kwargs: Options) -> bool:
+    """True if an argument, or the first element of a list argument, pretends to live on the device."""
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(value, (list, tuple)) and value:
+            value = value[0]
+        if isinstance(value, torch.Tensor) and marks.of(value) is Memory.DEVICE:
+            return True
+    return False
 
 
 # ---------------------------------------------------------------- factories
@@ -77,8 +89,6 @@ def construct(state: State, func: Any, args: Arguments, kwargs: Options) -> Any:
     """Call a factory on the CPU and mark what it makes with the memory that was asked for."""
     options = dict(kwargs)
     name = func.__name__
-    if name == "as_tensor" and len(args) > 2:
-        options["device"], args = args[2], args[:2]
     device = options.pop("device", None)
     pinned = bool(options.pop("pin_memory", False))
     if device is None and func in constructors() and not (name in FROM_HOST_DATA and args and isinstance(args[0], torch.Tensor)):
@@ -304,6 +314,7 @@ def handlers() -> dict[Any, Handler]:
         tensor.cpu: move_cpu,
         tensor.type_as: move_type_as,
         tensor.pin_memory: pin,
+        tensor.new_tensor: construct,
         tensor.tolist: read_all,
         tensor.__repr__: read_all,
         tensor.__reduce_ex__: read_all,

@@ -29,7 +29,7 @@ class State:
     reports: list[Report] = field(default_factory=list)
     muted: int = 0
     creating: Memory | None = None  # how new storages are marked, whatever the operands are
-    adopting: bool = False  # inside torch's own Python code, which asked a pretended tensor for its real device
+    adopting: bool = False  # inside a call with a device tensor: what torch makes there by itself belongs to the device too
 
     def record(
         self,
@@ -78,15 +78,6 @@ class State:
             yield
         finally:
             self.creating = before
-
-    @contextmanager
-    def adopted(self) -> Iterator[None]:
-        """Inside, a tensor made of nothing belongs to the device."""
-        before, self.adopting = self.adopting, True
-        try:
-            yield
-        finally:
-            self.adopting = before
 
 
 class _Current(threading.local):

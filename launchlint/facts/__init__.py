@@ -92,9 +92,19 @@ def release(text: str) -> tuple[int, int]:
 
 @functools.cache
 def torch_operations() -> dict[str, Operation]:
-    """Every known operation by base name. The dictionary is shared: treat it as read-only."""
-    data = json.loads(Path(__file__).with_name("torch.json").read_text("utf-8"))
-    return read_groups(data["ops"])
+    """Every operation that source can spell, by base name. The dictionary is shared: treat it as read-only."""
+    return read_groups(_read()["spelled"])
+
+
+@functools.cache
+def aten_operations() -> dict[str, Operation]:
+    """Every known operation, those that only ATen names included. The dictionary is shared: treat it as read-only."""
+    return torch_operations() | read_groups(_read()["aten"])
+
+
+def _read() -> dict[str, Any]:
+    table: dict[str, Any] = json.loads(Path(__file__).with_name("torch.json").read_text("utf-8"))
+    return table
 
 
 def read_groups(groups: list[dict[str, Any]]) -> dict[str, Operation]:
@@ -127,14 +137,18 @@ def check(operations: dict[str, Operation]) -> None:
 
 
 def as_json(groups: list[dict[str, Any]]) -> str:
-    """The text of `torch.json` for the groups of `torch.toml`: one line for each group, without what is a default."""
+    """The text of `torch.json` for the groups of `torch.toml`: a line for each group, without what is a default.
+
+    Names that only ATen has come apart from the others, since a linter never asks for them.
+    """
     check(read_groups(groups))
     defaults = {field.name: field.default for field in dataclasses.fields(Operation)}
-    lines = []
+    lines: dict[bool, list[str]] = {True: [], False: []}
     for group in groups:
         kept = {key: value for key, value in group.items() if _hashable(value) != defaults.get(key, dataclasses.MISSING)}
-        lines.append(json.dumps(kept, separators=(",", ":")))
-    return '{"schema":1,"ops":[\n' + ",\n".join(lines) + "\n]}\n"
+        lines[bool(group.get("spelled", True))].append(json.dumps(kept, separators=(",", ":")))
+    spelled, aten = (",\n".join(lines[key]) for key in (True, False))
+    return f'{{"schema":1,"spelled":[\n{spelled}\n],"aten":[\n{aten}\n]}}\n'
 
 
 def _hashable(value: Any) -> Any:

@@ -141,7 +141,6 @@ BATTERY: tuple[Entry, ...] = (
     Entry("tensor of a list", lambda d: torch.tensor([1, 2, 3], device="cuda"), "P1 W1"),
     Entry("tensor of a number", lambda d: torch.tensor(1.0, device="cuda"), "P1 W1"),
     Entry("as_tensor of a list", lambda d: torch.as_tensor([1, 2], device="cuda"), "P1 W1"),
-    Entry("as_tensor, device by position", lambda d: torch.as_tensor([1, 2], torch.int64, "cuda"), "P1 W1"),
     Entry("as_tensor of a device tensor", lambda d: torch.as_tensor(d.x, device="cuda"), ""),
     Entry("tensor of device scalars", lambda d: torch.tensor([d.x[0], d.x[1]]), "D2 W2"),
     Entry("new_tensor", lambda d: d.x.new_tensor([1, 2]), "P1 W1"),
@@ -182,7 +181,7 @@ BATTERY: tuple[Entry, ...] = (
     Entry("x[:device scalar]", lambda d: d.x[: d.i[1]], "D1 W1"),
     Entry("index_select", lambda d: d.x.index_select(0, d.i), "L1"),
     Entry("gather", lambda d: d.x.gather(0, d.i), "L1"),
-    Entry("take_along_dim", lambda d: d.x.take_along_dim(d.i, 0), "L1"),
+    Entry("take_along_dim", lambda d: d.x.take_along_dim(d.i, 0), "L"),
     # ---- stores
     Entry("x[1:3] = number", lambda d: store(d.x, slice(1, 3), 2.0), "L1"),
     Entry("x[1:3].fill_", lambda d: d.x[1:3].fill_(2), "L1"),

@@ -60,18 +60,21 @@ def test_number_stored_by_index(entry: Entry) -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="measuring needs a CUDA device; the dry run of the same battery has run")
-@pytest.mark.parametrize("entry", BATTERY, ids=lambda entry: entry.name)
-def test_measured(entry: Entry) -> None:  # pragma: no cover - only on a GPU
-    """The measurement agrees with the dry run on what happens; numbers of kernels are approximate and only printed."""
+def test_measured() -> None:  # pragma: no cover - only on a GPU
+    """The measurement agrees with the dry run on what happens at all; every difference in number is printed."""
     from launchlint.audit import measure
 
-    data = make_data()
-    entry.call(make_data())
-    with measure() as report:
-        entry.call(data)
-    dry = spent_by(entry)
-    for name in ("launches", "waits", "pageable_uploads", "pinned_uploads", "downloads"):
-        measured, counted = getattr(report, name), getattr(dry, name)
-        if measured != counted:
-            print(f"{entry.name}: {name} measured {measured}, counted {counted}")
-        assert bool(measured) == bool(counted), f"{name}: measured {measured}, counted {counted}\n{report.table()}"
+    disagreeing = []
+    for entry in BATTERY:
+        entry.call(make_data())  # libraries are loaded by the first call
+        data = make_data()
+        with measure() as report:
+            entry.call(data)
+        counted = spent_by(entry)
+        for name in ("launches", "waits", "pageable_uploads", "pinned_uploads", "downloads"):
+            measured, expected = getattr(report, name), getattr(counted, name)
+            if measured != expected:
+                print(f"{entry.name}: {name} measured {measured}, counted {expected}")
+            if bool(measured) != bool(expected):
+                disagreeing.append(f"{entry.name}: {name}")
+    assert not disagreeing
