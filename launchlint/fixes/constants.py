@@ -8,14 +8,15 @@ numbers, bool for truth values, the default dtype for floats).
 from __future__ import annotations
 
 import ast
-import math
 
 from launchlint.fixes.staging import torch_module
 from launchlint.model import Applicability, Edit, Fix
 from launchlint.rule import Context
 
 CONSTRUCTORS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
-LARGEST = 2**63  # beyond it the two raise different errors
+WIDE = frozenset(f"torch.{name}" for name in ("int64", "long", "int32", "int", "float32", "float", "float64", "double"))
+LARGE = 1e18  # int64 and float32 hold it
+HALF = 65504  # what float16 holds: beyond, torch.tensor rounds and torch.full raises
 SMALL = 127  # every dtype holds it
 
 
@@ -32,8 +33,12 @@ def fill_on_device(call: ast.Call, ctx: Context) -> Fix | None:
     if shaped is None:
         return None
     shape, value, never_empty = shaped
-    if not never_empty and (ctx.keyword(call, "dtype") is None or abs(ast.literal_eval(value)) > SMALL):
-        return None  # an empty list is float32 whatever was in it, and holds nothing that could be too large
+    dtype = ctx.keyword(call, "dtype")
+    if not never_empty and dtype is None:
+        return None  # an empty list is float32 whatever was in it
+    number = ast.literal_eval(value)
+    if not abs(number) <= _limit(number, dtype, never_empty, ctx):
+        return None
     torch = torch_module(ctx.source)
     edits = (Edit(ctx.source.span(call.func), f"{torch.text}.full"), Edit(ctx.source.span(data), f"{shape}, {ctx.text(value)}"))
     return Fix("make the constant on the device with torch.full", edits, Applicability.SAFE, torch.imports)
@@ -68,16 +73,18 @@ def _is_length(node: ast.expr, ctx: Context) -> bool:
     return False
 
 
+def _limit(number: float, dtype: ast.expr | None, never_empty: bool, ctx: Context) -> float:
+    """Up to which size the two constructors agree, on errors too."""
+    if not never_empty:
+        return SMALL  # an empty list holds nothing that could be too large
+    is_wide = isinstance(number, int) if dtype is None else ctx.name(dtype) in WIDE
+    return LARGE if is_wide else HALF
+
+
 def _is_number(node: ast.expr) -> bool:
     match node:
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if not isinstance(value, bool):
-            return _is_plain(value)
-        case ast.Constant(value=int() | float() as value):
-            return _is_plain(value)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return not isinstance(value, bool)
+        case ast.Constant(value=int() | float()):
+            return True
     return False
-
-
-def _is_plain(value: float) -> bool:
-    if isinstance(value, int):
-        return value < LARGEST
-    return math.isfinite(value) and abs(value) < 1e38

@@ -91,11 +91,11 @@ def _can_pin(made: ast.Call, ctx: Context) -> bool:
 
 
 def _added_argument(made: ast.Call, argument: str, ctx: Context) -> Edit | None:
-    """Insert an argument at the end, in the layout that is there; None where a comment stands behind the last one."""
+    """Insert an argument at the end, in the layout that is there; None where a comment or a backslash follows the last one."""
     text, bracket = ctx.source.text, ctx.source.span(made).end - 1
     last = max(ctx.source.span(part).end for part in (*made.args, *(keyword.value for keyword in made.keywords)))
     rest = text[last:bracket]
-    if "#" in rest:
+    if "#" in rest or "\\" in rest:
         return None
     used = last + len(rest.rstrip())
     if not text[last:used].endswith(","):

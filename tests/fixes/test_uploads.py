@@ -174,6 +174,12 @@ def test_what_torch_refuses_to_pin_is_not_pinned(annotation: str) -> None:
     assert fixed(text, list_to_device.rewrite) == text
 
 
+def test_torch_refuses_to_pin_what_it_makes_from_an_array() -> None:
+    """Why lists only: with or without an accelerator this raises, so such a fix would break the program."""
+    with pytest.raises((TypeError, ValueError, RuntimeError), match="numpy"):
+        torch.tensor(torch.zeros(2).numpy(), pin_memory=True)
+
+
 @pytest.mark.parametrize("pin", ["off", "", "PIN_MEMORY", "not python"])
 def test_without_a_usable_pin_expression_nothing_is_written(pin: str) -> None:
     text = upload("torch.tensor(x, device=d)")
