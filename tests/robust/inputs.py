@@ -32,6 +32,7 @@ class Input:
     unread: int | None = None
     in_flake8: tuple[int, ...] | None = None  # where flake8 hands over something else than what we would read
     code: str = "LCH101"
+    defeats_pyflakes: bool = False  # flake8 runs pyflakes too, which dies of depth and takes the run with it
     links: str = ""
 
 
@@ -53,9 +54,148 @@ import torch
 class Packer(torch.nn.Module):
     def forward(self, sizes: list[int], grid: torch.Tensor) -> torch.Tensor:
 """
+LONG_ELIF = (
+    METHOD
+    + """\
+        if 0:
+            pass
+"""
+    + """\
+        elif sizes:
+            pass
+"""
+    * 800
+    + LOOP.partition("Tensor:\n")[2]
+)
+NESTED_QUOTES = (
+    METHOD
+    + """\
+        for row in sizes:
+            print(f"{'a'}: {
+                grid[row, :1].fill_(0)["x"]:.3f}")
+        return grid
+"""
+)
+TYPE_PARAMETERS = """\
+import torch
+
+type Rows[T] = list[T]
+
+
+class Packer[T](torch.nn.Module):
+    def forward[S](self, sizes: Rows[S], grid: torch.Tensor) -> None:
+        for row in sizes:
+            grid[row].zero_()
+"""
+MATCH = (
+    METHOD
+    + """\
+        for row, size in enumerate(sizes):
+            match size:
+                case int() if (
+                    size > 0
+                ): grid[row, :size].fill_(row)
+                case _:
+                    pass
+        return grid
+"""
+)
+EXCEPT_STAR = (
+    METHOD
+    + """\
+        for row in sizes:
+            try:
+                grid.relu_()
+            except* ValueError:
+                pass
+            else:
+                grid[row].zero_()
+        return grid
+"""
+)
+TEMPLATE_STRING = (
+    METHOD
+    + """\
+        for row in sizes:
+            print(t"cleared {grid[row].zero_()}")
+        return grid
+"""
+)
+LOOP_WITH_ELSE = (
+    METHOD
+    + """\
+        for row in sizes:
+            if row < 0:
+                break
+            grid[row].zero_()
+        else:
+            print("all")
+        return grid
+"""
+)
+DECORATED_AND_ASYNC = """\
+import torch
+
+
+class Packer(torch.nn.Module):
+    @torch.inference_mode(
+        mode=True,
+    )
+    async def forward(self, rows, grid: torch.Tensor) -> None:
+        async def inner():
+            async for row in rows:
+                grid[row].zero_()
+
+        await inner()
+"""
+FOREIGN_TORCH = """\
+class torch:
+    @staticmethod
+    def zeros(n, device=None):
+        return [n]
+
+
+class Packer:
+    def forward(self, sizes):
+        grid = torch.zeros(8, device="cuda")
+        for row in sizes:
+            grid[row] = 0
+        return grid
+"""
+SELF_REFERENCE = (
+    """\
+import torch
+
+x = None
+for _ in range(3):
+    x = [x, x, x][0] or {1: x}.get(1)
+
+
+class A:
+    def a(self): return self.b()
+    def b(self): return self.a()
+
+
+v0 = A().a()
+"""
+    + "".join(f"v{i} = v{i - 1} + v{i - 1}\n" for i in range(1, 60))
+    + """\
+
+
+class Packer(torch.nn.Module):
+    def forward(self, y):
+        w0 = y
+"""
+    + "".join(f"        w{i} = (w{i - 1}, w{i - 1})\n" for i in range(1, 60))
+    + "        return w59[0].item()\n"
+)
 
 INPUTS = (
-    Input("bom.py", b"\xef\xbb\xbf" + text(LOOP), links="https://github.com/PyCQA/mccabe/pull/41 https://github.com/oxc-project/oxc/issues/26162"),
+    Input(
+        "bom.py",
+        b"\xef\xbb\xbf" + text(LOOP),
+        links="https://github.com/PyCQA/mccabe/pull/41 https://github.com/oxc-project/oxc/issues/26162",
+    ),
     Input(
         "latin1_cookie.py",
         text("# -*- coding: latin-1 -*-\n# gr\xfc\xdfe\n" + LOOP, "latin-1"),
@@ -98,20 +238,23 @@ INPUTS = (
         "deep_sum.py",
         text("total = " + " + ".join(["1"] * 2500) + "\n" + LOOP),
         (LOOP_AT + 1,),
+        defeats_pyflakes=True,
         links="https://github.com/PyCQA/pyflakes/pull/68 https://github.com/PyCQA/pyflakes/issues/347",
     ),
     Input(
         "deep_sum_in_the_loop.py",
         text(LOOP.replace("fill_(row)", "fill_(" + " + ".join(["row"] * 2500) + ")")),
+        defeats_pyflakes=True,
         links="https://github.com/PyCQA/pyflakes/pull/68",
     ),
     Input(
         "deep_chain.py",
         text("def chain(q):\n    return q" + ".add_(1)" * 800 + "\n\n\n" + LOOP),
         (LOOP_AT + 4,),
+        defeats_pyflakes=True,
         links="https://github.com/PyCQA/flake8-bugbear/issues/295 https://github.com/PyCQA/flake8-bugbear/pull/560",
     ),
-    Input("deep_elif.py", text(METHOD + "        if 0:\n            pass\n" + "        elif sizes:\n            pass\n" * 800 + LOOP.partition("Tensor:\n")[2]), (7 + 1600 + 1,)),
+    Input("deep_elif.py", text(LONG_ELIF), (1609,), defeats_pyflakes=True),
     Input(
         "too_many_brackets.py",
         text("x = " + "(" * 300 + "1" + ")" * 300 + "\n" + LOOP),
@@ -120,45 +263,25 @@ INPUTS = (
         in_flake8=(),
         links="https://github.com/Instagram/LibCST/issues/930",
     ),
-    Input("syntax_error.py", text("def broken(:\n    pass\n" + LOOP), (), unread=1, in_flake8=(), links="https://github.com/returntocorp/bento/issues/213"),
+    Input(
+        "syntax_error.py",
+        text("def broken(:\n    pass\n" + LOOP),
+        (),
+        unread=1,
+        in_flake8=(),
+        links="https://github.com/returntocorp/bento/issues/213",
+    ),
     since(
         (3, 12),
-        "nested_quotes_in_fstring.py",
-        METHOD + "        for row in sizes:\n            print(f\"{'a'}: {\n                grid[row, :1].fill_(0)[\"x\"]:.3f}\")\n        return grid\n",
+        "nested_quotes.py",
+        NESTED_QUOTES,
         (8,),
         "https://github.com/PyCQA/flake8/issues/1948 https://github.com/PyCQA/pyflakes/issues/519",
     ),
-    since(
-        (3, 12),
-        "type_parameters.py",
-        "import torch\n\ntype Rows[T] = list[T]\n\n\nclass Packer[T](torch.nn.Module):\n    def forward[S](self, sizes: Rows[S], grid: torch.Tensor) -> None:\n"
-        "        for row in sizes:\n            grid[row].zero_()\n",
-        (9,),
-        "https://github.com/Instagram/LibCST/issues/922",
-    ),
-    Input(
-        "match.py",
-        text(
-            METHOD + "        for row, size in enumerate(sizes):\n            match size:\n                case int() if (\n                    size > 0\n"
-            "                ): grid[row, :size].fill_(row)\n                case _:\n                    pass\n        return grid\n"
-        ),
-        (10,),
-        links="https://github.com/Instagram/LibCST/issues/1160",
-    ),
-    since(
-        (3, 11),
-        "except_star.py",
-        METHOD + "        for row in sizes:\n            try:\n                grid.relu_()\n            except* ValueError:\n                pass\n"
-        "            else:\n                grid[row].zero_()\n        return grid\n",
-        (12,),
-    ),
-    since(
-        (3, 14),
-        "template_string.py",
-        METHOD + '        for row in sizes:\n            print(t"cleared {grid[row].zero_()}")\n        return grid\n',
-        (7,),
-        "https://github.com/pylint-dev/pylint/issues/10744",
-    ),
+    since((3, 12), "type_parameters.py", TYPE_PARAMETERS, (9,), "https://github.com/Instagram/LibCST/issues/922"),
+    Input("match.py", text(MATCH), (10,), links="https://github.com/Instagram/LibCST/issues/1160"),
+    since((3, 11), "except_star.py", EXCEPT_STAR, (12,)),
+    since((3, 14), "template_string.py", TEMPLATE_STRING, (7,), "https://github.com/pylint-dev/pylint/issues/10744"),
     Input(
         "semicolons.py",
         text(LOOP.replace("            grid[row, :size].fill_(row)", "            a = size; grid[row, :a].fill_(row); b = a")),
@@ -172,42 +295,28 @@ INPUTS = (
     ),
     Input(
         "loop_with_else.py",
-        text(METHOD + "        for row in sizes:\n            if row < 0:\n                break\n            grid[row].zero_()\n        else:\n            print('all')\n        return grid\n"),
+        text(LOOP_WITH_ELSE),
         (9,),
         links="https://github.com/pylint-dev/pylint/pull/2760 https://github.com/astral-sh/ruff/issues/19132",
     ),
-    Input(
-        "decorated_and_async.py",
-        text(
-            "import torch\n\n\nclass Packer(torch.nn.Module):\n    @torch.inference_mode(\n        mode=True,\n    )\n    async def forward(self, rows, grid: torch.Tensor) -> None:\n"
-            "        async def inner():\n            async for row in rows:\n                grid[row].zero_()\n\n        await inner()\n"
-        ),
-        (11,),
-        links="https://github.com/christophebedard/dco-check/pull/109",
-    ),
+    Input("decorated_and_async.py", text(DECORATED_AND_ASYNC), (11,), links="https://github.com/christophebedard/dco-check/pull/109"),
     Input("no_final_newline.py", text(LOOP.rstrip("\n")), links="https://github.com/astral-sh/ruff/issues/4828"),
-    Input("backslashes.py", text(LOOP.replace("grid[row, :size].fill_(row)", "grid[row, \\\n                :size] \\\n                .fill_(row)"))),
+    Input("backslashes.py", text(LOOP.replace("grid[row, :size].", "grid[row, \\\n                :size] \\\n                ."))),
+    Input("foreign_torch.py", text(FOREIGN_TORCH), (), links="https://github.com/astral-sh/ruff/issues/8482"),
     Input(
-        "foreign_torch.py",
-        text("class torch:\n    @staticmethod\n    def zeros(n, device=None):\n        return [n]\n\n\nclass Packer:\n    def forward(self, sizes):\n"
-             "        grid = torch.zeros(8, device='cuda')\n        for row in sizes:\n            grid[row] = 0\n        return grid\n"),
-        (),
-        links="https://github.com/astral-sh/ruff/issues/8482",
-    ),
-    Input("self_reference.py", text(
-        "import torch\n\nx = None\nfor _ in range(3):\n    x = [x, x, x][0] or {1: x}.get(1)\n\n\nclass A:\n    def a(self): return self.b()\n    def b(self): return self.a()\n\n\n"
-        "v0 = A().a()\n" + "".join(f"v{i} = v{i - 1} + v{i - 1}\n" for i in range(1, 60)) +
-        "\n\nclass Packer(torch.nn.Module):\n    def forward(self, y):\n        w0 = y\n"
-        + "".join(f"        w{i} = (w{i - 1}, w{i - 1})\n" for i in range(1, 60)) + "        return w59[0].item()\n"),
+        "self_reference.py",
+        text(SELF_REFERENCE),
         (),
         links="https://github.com/pylint-dev/astroid/issues/865 https://github.com/pylint-dev/pylint/issues/7898",
     ),
     Input("empty.py", b"", (), links="https://github.com/PyCQA/flake8/issues/328"),
     Input("only_bom.py", b"\xef\xbb\xbf", (), links="https://github.com/oxc-project/oxc/issues/26162"),
     Input("only_comment.py", b"# torch .fill_(", ()),
-)  # fmt: skip
+)
 
-SUPPRESSED = METHOD + """\
+SUPPRESSED = (
+    METHOD
+    + """\
         for row in sizes:
             grid[
                 row
@@ -221,4 +330,5 @@ SUPPRESSED = METHOD + """\
             grid[row].fill_(0)  # noqa: ZZZ999
         return grid
 """
+)
 STILL_REPORTED = (7, 16)  # only the reported line counts, and another tool's code never silences

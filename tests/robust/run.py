@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -19,6 +21,22 @@ def launchlint(*arguments: str | bytes, cwd: Path, stdin: bytes | None = None) -
     """`launchlint ARGUMENTS` in the folder `cwd`."""
     command: list[str | bytes] = [sys.executable, "-m", "launchlint", *arguments]
     return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, env=ENVIRONMENT, timeout=SECONDS, check=False)
+
+
+def here(*arguments: str, cwd: Path) -> tuple[int, str]:
+    """Exit code and output of the same in this process, which saves the start of Python where only files matter."""
+    from launchlint.cli import main
+
+    before = os.getcwd()
+    output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    os.chdir(cwd)
+    try:
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(io.StringIO()):
+            code = main(arguments)
+    finally:
+        os.chdir(before)
+    output.flush()
+    return code, output.buffer.getvalue().decode()
 
 
 def check(*arguments: str | bytes, cwd: Path, stdin: bytes | None = None) -> tuple[int, dict[str, Any]]:

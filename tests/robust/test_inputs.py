@@ -8,10 +8,21 @@ from typing import Any
 
 import pytest
 
+from launchlint.flake8 import Plugin
 from tests.robust.inputs import INPUTS, LOOP, LOOP_AT, NOTICE, STILL_REPORTED, SUPPRESSED, Input
 from tests.robust.run import check, flake8
 
+
+class Unconfigured(Plugin):
+    """The plugin as flake8 makes it without any option."""
+
+    settings = None
+    rules = ()
+
+
 PARAMS = [pytest.param(each, id=each.name.removesuffix(".py")) for each in INPUTS]
+IN_FLAKE8 = [pytest.param(each, id=each.name.removesuffix(".py")) for each in INPUTS if not each.defeats_pyflakes]
+DEEP = [pytest.param(each, id=each.name.removesuffix(".py")) for each in INPUTS if each.defeats_pyflakes]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +42,7 @@ def report(folder: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def host(folder: Path) -> list[tuple[str, int, int, str]]:
-    return flake8("-j2", ".", cwd=folder)
+    return flake8("-j2", *(each.name for each in INPUTS if not each.defeats_pyflakes), cwd=folder)
 
 
 @pytest.mark.parametrize("given", PARAMS)
@@ -45,7 +56,7 @@ def test_command_line(given: Input, report: dict[str, Any]) -> None:
         assert given.unread in (-1, errors[0]["line"])
 
 
-@pytest.mark.parametrize("given", PARAMS)
+@pytest.mark.parametrize("given", IN_FLAKE8)
 def test_flake8(given: Input, host: list[tuple[str, int, int, str]], report: dict[str, Any]) -> None:
     lines = given.lines if given.in_flake8 is None else given.in_flake8
     said = [(row, text.split()[0]) for path, row, _, text in host if path == given.name]
@@ -55,13 +66,22 @@ def test_flake8(given: Input, host: list[tuple[str, int, int, str]], report: dic
         assert [(row, column) for path, row, column, _ in host if path == given.name] == ours
 
 
+@pytest.mark.parametrize("given", DEEP)
+def test_the_plugin_survives_depth(given: Input) -> None:
+    code = given.data.decode()
+    found = list(Unconfigured(ast.parse(code), code.splitlines(keepends=True), given.name).run())
+    assert [(row, text.split()[0]) for row, _, text, _ in found] == [(line, given.code) for line in given.lines]
+
+
 def test_any_number_of_processes_gives_the_same(folder: Path, report: dict[str, Any]) -> None:
     _, two = check("-j", "2", ".", cwd=folder)
     assert two["findings"] == report["findings"]
     assert two["errors"] == report["errors"]
 
 
-@pytest.mark.parametrize("name", ["form_feed.py", "bom.py", "crlf.py", "latin1_cookie.py", "wide_text.py", "tabs.py", "no_final_newline.py"])
+@pytest.mark.parametrize(
+    "name", ["form_feed.py", "bom.py", "crlf.py", "latin1_cookie.py", "wide_text.py", "tabs.py", "no_final_newline.py"]
+)
 def test_standard_input_gives_what_the_file_gives(name: str, report: dict[str, Any], tmp_path: Path) -> None:
     (given,) = (each for each in INPUTS if each.name == name)
     _, found = check("--stdin-filename", name, "-", cwd=tmp_path, stdin=given.data)
@@ -94,15 +114,13 @@ def test_a_file_too_deep_for_the_parser_is_one_notice(tmp_path: Path) -> None:
 
 def test_a_file_that_defeats_the_plugin_costs_no_other_finding(tmp_path: Path) -> None:
     """flake8 loses every file's findings when a plugin's `run` raises, so nothing may escape from it."""
-    from launchlint.flake8 import Plugin
-
     tree = ast.parse(LOOP)
     node: ast.expr = ast.Constant(1)
     for _ in range(100_000):
         node = ast.UnaryOp(ast.USub(), node)
     tree.body.append(ast.fix_missing_locations(ast.Expr(ast.Constant(1))))
     tree.body[-1].value = node  # type: ignore[attr-defined]
-    said = [text for _, _, text, _ in Plugin(tree, LOOP.splitlines(keepends=True), "x.py").run()]
+    said = [text for _, _, text, _ in Unconfigured(tree, LOOP.splitlines(keepends=True), "x.py").run()]
     assert said
     assert all(text.split()[0] in (NOTICE, "LCH101") for text in said)
 
