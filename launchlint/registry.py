@@ -79,10 +79,14 @@ def add(found: dict[str, Rule], rule: Rule, folder: str) -> None:
 
 
 def select(settings: Settings) -> tuple[Rule, ...]:
-    """The rules that run, in order of codes; raise SettingsError for a code or name that no rule has."""
+    """The rules that run, in order of codes; raise SettingsError for a code or name that no rule has.
+
+    A rule that some override wants for some files is among them; `suppress` drops what it finds elsewhere.
+    """
     rules = load()
     check_codes(settings, [(rule.meta.code, rule.meta.name) for rule in rules.values()])
-    return tuple(rule for rule in rules.values() if is_selected(rule.meta, settings))
+    each = (settings, *(settings.with_override(override) for override in settings.overrides))
+    return tuple(rule for rule in rules.values() if any(is_selected(rule.meta, one) for one in each))
 
 
 def is_selected(meta: Meta, settings: Settings) -> bool:

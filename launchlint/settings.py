@@ -64,12 +64,17 @@ class Settings:
     file: str = ""  # where they were read from; empty: nowhere
     root: str = ""  # what globs over paths are relative to; empty: the working directory
     given: tuple[tuple[str, str], ...] = ()  # which fields are not defaults, and who set them
+    of_file: bool = False  # these are the settings of one file, and an override has changed which rules run there
 
     def for_file(self, path: str) -> Settings:
         """The settings that hold for `path`: overrides whose globs match are laid over, the last wins."""
         if not self.overrides:
             return self
         return _overridden(self, self.relative(path))
+
+    def with_override(self, override: Override) -> Settings:
+        """The settings of a file that this one override matches."""
+        return dataclasses.replace(self, **dict(override.changes), overrides=(), of_file=True)
 
     def ignored_in(self, path: str) -> tuple[str, ...]:
         """Codes and names that `per-file-ignores` silences in `path`."""
@@ -96,7 +101,8 @@ class Settings:
 WHOLE_RUN = frozenset(
     {"exclude", "extend_exclude", "force_exclude", "respect_gitignore", "hot", "cold", "per_file_ignores", "fix", "unsafe_fixes", "preset"}
 )
-INTERNAL = frozenset({"overrides", "file", "root", "given"})
+INTERNAL = frozenset({"overrides", "file", "root", "given", "of_file"})
+SELECTION = frozenset({"select", "extend_select", "ignore", "preview"})
 CODE_FIELDS = ("select", "extend_select", "ignore", "extend_safe_fixes", "extend_unsafe_fixes")
 
 
@@ -357,7 +363,7 @@ def _overridden(settings: Settings, relative: str) -> Settings:
     for override in settings.overrides:
         if _matches(override.files, relative):
             changes.update(override.changes)
-    return dataclasses.replace(settings, **changes, overrides=()) if changes else dataclasses.replace(settings, overrides=())
+    return dataclasses.replace(settings, **changes, overrides=(), of_file=not SELECTION.isdisjoint(changes))
 
 
 def _matches(patterns: tuple[str, ...], relative: str) -> bool:

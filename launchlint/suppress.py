@@ -74,6 +74,8 @@ def apply(
     Findings about the comments themselves (LCH001, LCH002) are added to those that stay. `below` are findings under
     the asked confidence: they are not reported, but a comment that silences one of them is in use.
     """
+    if settings.overrides or settings.of_file:
+        findings = [finding for finding in findings if registry.is_selected(_meta(finding.code), settings)]
     wanted = _own_rules(settings)
     if not findings and not _may_say_something(source.text, wanted):
         return [], []
