@@ -66,3 +66,13 @@ def test_fixes(page: Pageful, request: pytest.FixtureRequest) -> None:
     for case in cases:
         if case.options.runs_here:
             tell(Judge(case, page.rule, linter()).fixes(), case)
+
+
+@pytest.mark.parametrize(("page", "case"), [param for param in CASES if param.values[1].inputs])  # type: ignore[union-attr]
+def test_fixed_code_gives_the_same_for_less(page: Pageful, case: Case) -> None:
+    pytest.importorskip("torch", reason="running code needs torch")
+    from tests.cases import execution
+
+    at_work = judge(page, case)
+    for fixed in case.fixed:
+        tell(execution.complaints(case, at_work.fixed(fixed.floor)), case)

@@ -172,6 +172,8 @@ def _case(path: Path, section: Section, variants: frozenset[str]) -> Case:
     fixed = tuple(_fixed(path, each) for each in blocks["fixed"])
     if len({each.floor for each in fixed}) != len(fixed):
         raise CaseError(path, section.line, "two `fixed` blocks of one applicability")
+    if blocks["inputs"] and not fixed:
+        raise CaseError(path, section.line, "an `inputs` block runs the code beside its fixed form, and there is none")
     inputs = blocks["inputs"][0].text if blocks["inputs"] else ""
     if options.runs_here:
         _refuse_broken(path, block, code)

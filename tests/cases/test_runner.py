@@ -93,6 +93,7 @@ def test_reads_several_marks_on_a_line(tmp_path: Path) -> None:
         ([case_text(CODE, "```fixed\nf()\n```\n", "```fixed\ng()\n```\n")], "two `fixed` blocks"),
         ([case_text(CODE, "```py\ng()\n```\n")], "one `py` block"),
         ([case_text(CODE, "```sh\nls\n```\n")], "'sh'"),
+        ([case_text(CODE, "```inputs\nforward([])\n```\n")], "beside its fixed form"),
         (["## Late\n\nWhy.\n\n```fixed\nf()\n```\n\n```py\nf()\n```\n"], "comes first"),
         (["## Open\n\nWhy.\n\n```py\nf()\n"], "never closed"),
         (["Nothing here.\n"], "without a case"),
