@@ -127,6 +127,7 @@ class _Comments:
         text = source.text
         self.waivers = dict.fromkeys(WAIVERS, WAIVER_GROUPS) | {word: frozenset[str]() for word in settings.waivers}
         self.has_noqa = "noqa" in text.lower()
+        self.noqa_used: set[tuple[int, str]] = set()  # first line of what flake8 reads as one, and a code
         self.has_ours = "launchlint:" in text or any(word in text for word in self.waivers)
 
     # ------------------------------------------------------------ reading
@@ -205,14 +206,14 @@ class _Comments:
         for found in NOQA_FILE.finditer(self.source.text):
             if _lists(found["codes"], meta.code):
                 return True
-        if "noqa" not in self._physical(line).lower() and not self._is_joined(line):
+        if "noqa" not in self.source.line(line).lower() and not self._is_joined(line):
             return False
         first, last = self.joined.get(line, (line, line))
         mark = NOQA.search("\n".join(self.source.line(number) for number in range(first, last + 1)))
-        return mark is not None and _lists(mark["codes"], meta.code)
-
-    def _physical(self, line: int) -> str:
-        return self.source.line(line)
+        if mark is None or not _lists(mark["codes"], meta.code):
+            return False
+        self.noqa_used.add((first, meta.code))
+        return True
 
     def _is_joined(self, line: int) -> bool:
         """Cheap test before tokenising: only quotes of three and backslashes join lines."""
@@ -279,6 +280,29 @@ class _Comments:
                 idle = [word for word in directive.words if word not in directive.used and _ran(word, selected)]
                 if idle or (not directive.words and not directive.used and not self.settings.select):
                     yield self._unused(directive, idle)
+        for line, (span, text) in self.texts.items():
+            if (mark := NOQA.search(text)) and mark["codes"]:
+                yield from self._unused_codes(line, span, mark, selected)
+
+    def _unused_codes(self, line: int, comment: Span, mark: re.Match[str], selected: set[str]) -> Iterator[Finding]:
+        """Codes of ours after noqa that silence nothing; those of other linters are their business."""
+        first = self.joined.get(line, (line, line))[0]
+        codes = [code for code in re.split(r"[,\s]+", mark["codes"]) if code]
+        used = {code for place, code in self.noqa_used if place == first}
+        idle = [
+            code for code in codes if _is_known(code) and _ran(code, selected) and not any(each.startswith(code.upper()) for each in used)
+        ]
+        if not idle:
+            return
+        left = [code for code in codes if code not in idle]
+        place = Span(comment.start + mark.start(), comment.start + mark.start() + len(mark.group().rstrip(", ")))
+        fix: Fix | None = None
+        if left:
+            codes_at = Span(comment.start + mark.start("codes"), place.end)
+            fix = Fix("remove what is unused", (Edit(codes_at, ", ".join(left)),), Applicability.SAFE)
+        elif place == comment:
+            fix = Fix("remove the unused comment", (Edit(self._whole(line, comment), ""),), Applicability.SAFE)
+        yield Finding("LCH001", place, f"`noqa: {', '.join(idle)}` silences nothing here", Confidence.HIGH, fix=fix)
 
     def _unused(self, directive: Directive, idle: Sequence[str]) -> Finding:
         if unknown := [word for word in idle if not _is_known(word)]:
@@ -296,15 +320,16 @@ class _Comments:
         whole, _ = self.texts[directive.line]
         if whole != directive.span:
             return None  # something else stands in the same comment
-        start, end = whole.start, whole.end
-        line_start = self.source.line_starts[directive.line - 1]
-        before = self.source.text[line_start:start]
+        return Fix("remove the unused comment", (Edit(self._whole(directive.line, whole), ""),), Applicability.SAFE)
+
+    def _whole(self, line: int, comment: Span) -> Span:
+        """What goes with the comment: the space before it, or the line if it has that to itself."""
+        line_start = self.source.line_starts[line - 1]
+        before = self.source.text[line_start : comment.start]
         if before.strip():
-            start -= len(before) - len(before.rstrip())
-        else:
-            start = line_start
-            end = self.source.line_starts[directive.line] if directive.line < len(self.source.line_starts) else end
-        return Fix("remove the unused comment", (Edit(Span(start, end), ""),), Applicability.SAFE)
+            return Span(line_start + len(before.rstrip()), comment.end)
+        starts = self.source.line_starts
+        return Span(line_start, starts[line] if line < len(starts) else comment.end)
 
 
 def _lists(codes: str | None, code: str) -> bool:

@@ -143,6 +143,9 @@ def test_unused_ignore_is_opt_in() -> None:
         ("a\n    # launchlint: ignore[LCH101] why\nb\n", "a\nb\n"),
         ("fill(1)  # launchlint: ignore[LCH101, LCH201] why\n", "fill(1)  # launchlint: ignore[LCH101] why\n"),
         ("a\n# launchlint: ignore-file[LCH201]", "a\n"),
+        ("x = 1  # noqa: LCH101\ny\n", "x = 1\ny\n"),
+        ("x = 1  # noqa: E501, LCH101\n", "x = 1  # noqa: E501\n"),
+        ("fill(1)  # noqa: LCH101, LCH201 # see 12\n", "fill(1)  # noqa: LCH101 # see 12\n"),
     ],
 )
 def test_unused_ignore_and_its_fix(before: str, after: str) -> None:
@@ -154,6 +157,10 @@ def test_unused_ignore_and_its_fix(before: str, after: str) -> None:
     [
         "fill(1)  # launchlint: ignore[LCH101] why\n",
         "fill(1)  # launchlint: ignore why\n",
+        "fill(1)  # noqa: LCH1\n",
+        "fill(1)  # noqa: E501\n",
+        "x = 1  # noqa\n",
+        "x = fill(1) + \\\n  2  # noqa: LCH101\n",
         "item()  # launchlint: ignore[LCH306] a rule that did not run\n",
     ],
 )
