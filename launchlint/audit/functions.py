@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
 
 from launchlint.audit.copies import BLOCKING, move
 from launchlint.audit.memory import Memory, marks
@@ -80,9 +81,11 @@ def constructors() -> frozenset[Any]:
 
 
 def default_device() -> torch.device:
-    """The device of a factory without `device=`."""
-    answer = getattr(torch, "get_default_device", None)
-    return HOST if answer is None else torch.device(answer())
+    """The device of a factory without `device=`: of the innermost device context that is on, global ones included."""
+    for mode in reversed(_get_current_function_mode_stack()):
+        if isinstance(mode, DeviceContext):
+            return torch.device(mode.device)
+    return HOST
 
 
 def construct(state: State, func: Any, args: Arguments, kwargs: Options) -> Any:
