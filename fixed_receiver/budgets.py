@@ -90,6 +90,7 @@ BUDGETS = {
     "V5": Budget(2),
     "V5a": Budget(3),
     "V5b": Budget(0),
+    "V6": Budget(1),
     "V7": Budget(2, pinned_uploads=1),
 }
 

@@ -5,7 +5,6 @@ Each returns a `Check`; `skipped` says why where the machine cannot run it.
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -115,7 +114,7 @@ def check_decode(device: torch.device, seed: int = 0) -> Check:
             numbers = torch.arange(len(rows), dtype=torch.int32, device=device)
             made = decode.decode_ids(local, received, numbers, first, ranks * experts)
             check.expect(made.dtype == dtype and torch.equal(made, expected), f"torch form differs for {experts} experts, {dtype}")
-            if kernels.runs_on(device) or interpreted():
+            if not kernels.lacking(device):
                 made = decode.decode_in_one_launch(local, received, first, ranks * experts)
                 check.expect(made.dtype == dtype and torch.equal(made, expected), f"kernel differs for {experts} experts, {dtype}")
     return check
@@ -172,7 +171,7 @@ def expand_on_meta(code: str, layout: Layout) -> torch.Tensor:
 def check_interpreter(layouts: list[Layout]) -> Check:
     """The Triton kernels on the CPU, by Triton's interpreter."""
     check = Check("the kernels agree with plain lists (Triton's interpreter)")
-    if kernels.MISSING or not interpreted():
+    if kernels.MISSING or not kernels.INTERPRETED:
         check.skipped = kernels.MISSING or "set TRITON_INTERPRET=1 before Python starts"
         return check
     host = torch.device("cpu")
@@ -184,11 +183,6 @@ def check_interpreter(layouts: list[Layout]) -> Check:
                 made = expand("V6", view, IdCache(), mark)
                 check.expect(made.flatten().tolist() == loose.ids(mark), f"V6 differs for {describe(loose)}, mark={mark}")
     return check
-
-
-def interpreted() -> bool:
-    """True where Triton was asked to run its kernels on the CPU."""
-    return os.environ.get("TRITON_INTERPRET") == "1" and not kernels.MISSING
 
 
 # ---------------------------------------------------------------- small things

@@ -6,11 +6,13 @@ RuntimeError with it. With TRITON_INTERPRET=1 in the environment the kernels run
 No `from __future__ import annotations` here: Triton reads the annotations of its kernels.
 """
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 MISSING = ""
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # Triton reads it when a kernel is defined, so once is enough
 BLOCK = 1024  # elements a program
 
 if TYPE_CHECKING:
@@ -119,6 +121,8 @@ def refuse_missing() -> None:
         raise RuntimeError(MISSING)
 
 
-def runs_on(device: torch.device) -> bool:
-    """True where the compiled kernels can run: Triton is there and `device` is CUDA."""
-    return not MISSING and device.type == "cuda"
+def lacking(device: torch.device) -> str:
+    """What is missing to run the kernels on `device`; empty where they run, compiled or interpreted."""
+    if MISSING or device.type == "cuda" or INTERPRETED:
+        return MISSING
+    return f"Triton has no kernels for {device.type}; TRITON_INTERPRET=1 in the environment interprets them"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 
@@ -99,6 +99,10 @@ class Receiver(torch.nn.Module):
     quantize      called on x where it has elements and carries no scale
     """
 
+    if TYPE_CHECKING:  # torch leaves it untyped
+
+        def __call__(self, dispatched: Dispatched) -> Received: ...
+
     def __init__(
         self,
         num_experts: int,
@@ -178,7 +182,7 @@ class Receiver(torch.nn.Module):
 
     def globalize(self, local: torch.Tensor, received: torch.Tensor) -> torch.Tensor:
         """Global ids of a decode step, in one launch where Triton can run."""
-        if kernels.runs_on(local.device):
+        if not kernels.lacking(local.device):
             return decode.decode_in_one_launch(local, received, self.first, self.num_experts)
         numbers = self.cache.row_numbers(local.device, local.shape[0])
         return decode.decode_ids(local, received, numbers, self.first, self.num_experts)

@@ -94,8 +94,8 @@ def refusal(code: str, view: DispatchView, mark_padding: bool = False) -> str:
             return "without CPU sync there may be rows behind the last expert, which would get the next rank's ids"
         case "V5b" | "V6" if view.alignment > 1 and view.real is None:
             return "with alignment above 1 the counts without padding are needed"
-        case "V6" if kernels.MISSING:
-            return kernels.MISSING
+        case "V6":
+            return kernels.lacking(view.device)
     return ""
 
 
@@ -104,7 +104,7 @@ def choose(view: DispatchView, mark_padding: bool = False) -> str:
     if view.psum is not None:
         if view.starts_are_sums():
             return "V5"
-        if kernels.runs_on(view.device) and not refusal("V6", view, mark_padding):
+        if not refusal("V6", view, mark_padding):
             return "V6"
         if not refusal("V5b", view, mark_padding):
             return "V5b" if mark_padding or view.counts is None else "V5a"

@@ -43,7 +43,7 @@ def check_equal(actual: torch.Tensor, expected: list[int]) -> None:
 
 
 @given(layouts())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_variants_agree_with_lists(layout: Layout) -> None:
     view = layout.view(CPU)
     for code in HERE:
@@ -56,7 +56,7 @@ def test_variants_agree_with_lists(layout: Layout) -> None:
 
 
 @given(layouts(), st.integers(0, 40), st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_rows_behind_the_last_expert_and_padding_are_marked(layout: Layout, surplus: int, mark: bool) -> None:
     layout = Layout(layout.real, layout.alignment, layout.first, surplus, synced=False)
     view = layout.view(CPU)
