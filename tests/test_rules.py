@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 
 import pytest
 
+from launchlint import registry
+from launchlint.rule import Rule
+from launchlint.scan import worth_parsing
 from tests.cases.case import Case, Expect, read
 from tests.cases.collect import Pageful, pages
 from tests.cases.linter import Launchlint
@@ -40,6 +44,26 @@ def test_page_is_well_formed(page: Pageful) -> None:
     marks = [mark for case in page.cases for mark in case.marks if mark.rule == page.rule]
     assert any(mark.expect is Expect.ERROR for mark in marks), "no case in which the rule fires"
     assert any(not case.marks for case in page.cases), "no case that must stay silent"
+
+
+def spellings(name: str) -> list[bytes]:
+    """A file that calls `name` and holds nothing else of interest, by method and, where torch has it, by function.
+
+    Casts such as `int(x)` are left out: they stand in every file, and a file with a tensor to cast holds other words.
+    """
+    if hasattr(builtins, name) and name not in ("all", "any", "max", "min", "sum"):
+        return []
+    torch = pytest.importorskip("torch", reason="which names are functions of torch, torch knows")
+    written = [f"import torch\nx.{name}(y)\n"]
+    if callable(getattr(torch, name, None)):
+        written.append(f"from torch import {name}\n{name}(y)\n")
+    return [text.encode() for text in written]
+
+
+@pytest.mark.parametrize("rule", [pytest.param(rule, id=code) for code, rule in registry.load().items()])
+def test_the_prefilter_lets_through_what_the_rule_looks_for(rule: Rule) -> None:
+    names = {name for trigger in rule.triggers for name in trigger.names}
+    assert [text for name in sorted(names) for text in spellings(name) if not worth_parsing(text)] == []
 
 
 @pytest.mark.parametrize(("page", "case"), CASES)

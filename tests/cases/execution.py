@@ -69,7 +69,7 @@ def differences(one: Any, other: Any, place: str = "the result") -> Iterator[str
                 yield f"{place}: strides {one.stride()} became {other.stride()}"
             if not torch.equal(one, other):
                 yield f"{place}: {one} became {other}"
-        case (list() | tuple()), (list() | tuple()) if len(one) == len(other) and type(one) is type(other):
+        case ((list() | tuple()), (list() | tuple())) if len(one) == len(other) and type(one) is type(other):
             for number, pair in enumerate(zip(one, other, strict=True)):
                 yield from differences(*pair, f"{place}[{number}]")
         case _:
