@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from fixed_receiver.cache import IdCache
 from fixed_receiver.deepep_adapter import read_dispatch
 from fixed_receiver.fake_buffer import FakeElasticBuffer, FakeGroup
 from fixed_receiver.layouts import SHAPES, Layout, spread
-from fixed_receiver.receiver import Receiver
+from fixed_receiver.receiver import Dispatched, Receiver
 from fixed_receiver.spec import SpecError
 from fixed_receiver.variants import CODES, expand, refusal
 
@@ -125,19 +125,30 @@ def check_round_trip(device: torch.device) -> Check:
     check = Check("the receiver names what the fake buffer dispatched")
     chance = random.Random(1)
     for rank, ranks, alignment, late in ((0, 1, 1, False), (1, 2, 16, True), (3, 4, 128, True), (0, 2, 1, True)):
-        chosen = torch.tensor([chance.sample(range(16), 3) for _ in range(20)], device=device)
-        x = torch.arange(1, 21, dtype=torch.bfloat16, device=device).unsqueeze(1).expand(20, 8).contiguous()
-        buffer = FakeElasticBuffer(FakeGroup(rank, ranks, seed=rank))
-        returned = buffer.dispatch(
-            x, chosen, num_experts=16, do_expand=True, expert_alignment=alignment, do_zero_padding=True, async_with_compute_stream=late
+        chosen = torch.tensor([chance.sample(range(16), 3) for _ in range(20)])
+        x = torch.arange(1, 21, dtype=torch.bfloat16).unsqueeze(1).expand(20, 8).contiguous()
+        returned = FakeElasticBuffer(FakeGroup(rank, ranks, seed=rank)).dispatch(
+            x,
+            chosen,
+            num_experts=16,
+            do_expand=True,
+            expert_alignment=alignment,
+            do_zero_padding=True,
+            async_with_compute_stream=late and device.type == "cpu",
         )
-        received = Receiver(16, rank, ranks, mark_padding=True)(read_dispatch(returned))
+        received = Receiver(16, rank, ranks, mark_padding=True)(move_dispatched(read_dispatch(returned), device))
         tokens, owners = received.x[:, 0].tolist(), received.topk_ids.flatten().tolist()
         good = all(
             (owner in chosen[int(token) - 1].tolist()) if token else owner == -1 for token, owner in zip(tokens, owners, strict=True)
         )
         check.expect(good, f"rank {rank} of {ranks}, alignment {alignment}")
     return check
+
+
+def move_dispatched(dispatched: Dispatched, device: torch.device) -> Dispatched:
+    """The same on another device; the fake buffer makes host tensors."""
+    tensors: dict[str, Any] = {name: value.to(device) for name, value in vars(dispatched).items() if isinstance(value, torch.Tensor)}
+    return replace(dispatched, **tensors)
 
 
 # ---------------------------------------------------------------- no dependence on data

@@ -1,4 +1,4 @@
-"""A DeepEP V2 `ElasticBuffer` for tests: one process, any device, no communication.
+"""A DeepEP V2 `ElasticBuffer` for tests: one process, host tensors, no communication.
 
 It keeps to the contract of the real one in names, in the tuple that `dispatch` returns, in the padding of an expanded
 layout and in what the prefix sums mean, and it is nastier where the contract leaves freedom: what DeepEP leaves
@@ -190,7 +190,7 @@ class FakeElasticBuffer:
         if topk_weights is not None:
             recv_weights = self.place_weights(topk_weights, route, rows, do_expand, do_zero_padding, event)
         if cumulative_local_expert_recv_stats is not None:
-            cumulative_local_expert_recv_stats += torch.tensor(route.counts, device=cumulative_local_expert_recv_stats.device)
+            cumulative_local_expert_recv_stats += torch.tensor(route.counts)
         if handle is None:
             self.delay_sums(made, event)
         return recv_x, recv_idx, recv_weights, made, event
@@ -210,17 +210,18 @@ class FakeElasticBuffer:
     ) -> tuple[torch.Tensor, torch.Tensor | None, EventOverlap]:
         """Bring rows back to their tokens and add them up: (combined_x, combined_topk_weights, event). Padding is not read."""
         tokens, topk = handle.topk_idx.shape
-        combined = torch.zeros(tokens, x.shape[1], dtype=torch.float32, device=x.device)
-        weights = None if topk_weights is None else torch.zeros(tokens, topk, dtype=torch.float32, device=x.device)
-        for row, (token, _, *slots) in enumerate(handle.recv_src_metadata.tolist()):
-            sources = [(choice, slot) for choice, slot in enumerate(slots) if slot >= 0] if handle.do_expand else [(0, row)]
-            for choice, slot in sources:
-                combined[token] += x[slot].float()
-                if weights is not None and topk_weights is not None:
-                    if handle.do_expand:
-                        weights[token, choice] = topk_weights[slot]
-                    else:
-                        weights[token] = topk_weights[slot]
+        sources, slots = handle.recv_src_metadata[:, 0].long(), handle.recv_src_metadata[:, 2:].long()
+        combined = torch.zeros(tokens, x.shape[1], dtype=torch.float32)
+        weights = None if topk_weights is None else torch.zeros(tokens, topk, dtype=torch.float32)
+        if handle.do_expand:
+            rows, choices = (slots >= 0).nonzero(as_tuple=True)
+            combined.index_add_(0, sources[rows], x[slots[rows, choices]].float())
+            if weights is not None and topk_weights is not None:
+                weights[sources[rows], choices] = topk_weights[slots[rows, choices]]
+        else:
+            combined[sources] = x[: len(sources)].float()
+            if weights is not None and topk_weights is not None:
+                weights[sources] = topk_weights[: len(sources)]
         if bias is not None:
             combined += bias.float()
         return combined.to(x.dtype), weights, EventOverlap(object() if async_with_compute_stream else None)
@@ -273,7 +274,6 @@ class FakeElasticBuffer:
         self, route: Route, topk_idx: torch.Tensor, num_experts: int, alignment: int, expand: bool, exact: bool, limit: int
     ) -> EPHandle:
         """The handle, its sums as the epilogue leaves them: advanced by the real counts where expanded, plain where not."""
-        device = topk_idx.device
         padded = [align(count, alignment) for count in route.counts]
         if expand:
             sums = [start + count for start, count in zip(route.starts, route.counts, strict=True)]
@@ -294,21 +294,19 @@ class FakeElasticBuffer:
             num_recv_tokens=len(route.tokens) if exact else capacity,
             num_expanded_tokens=sum(padded) if exact else most,
             num_recv_tokens_per_expert_list=padded if exact else [],
-            psum_num_recv_tokens_per_scaleup_rank=per_rank.cumsum(0, dtype=torch.int32).to(device),
-            psum_num_recv_tokens_per_expert=torch.tensor(sums, dtype=torch.int32, device=device),
-            recv_src_metadata=torch.tensor(metadata, dtype=torch.int32, device=device).reshape(-1, topk_idx.shape[1] + 2),
+            psum_num_recv_tokens_per_scaleup_rank=per_rank.cumsum(0, dtype=torch.int32),
+            psum_num_recv_tokens_per_expert=torch.tensor(sums, dtype=torch.int32),
+            recv_src_metadata=torch.tensor(metadata, dtype=torch.int32).reshape(-1, topk_idx.shape[1] + 2),
         )
         if self.group.older:
             return common
-        return NewerEPHandle(
-            **vars(common), num_unaligned_recv_tokens_per_expert=torch.tensor(route.counts, dtype=torch.int32, device=device)
-        )
+        return NewerEPHandle(**vars(common), num_unaligned_recv_tokens_per_expert=torch.tensor(route.counts, dtype=torch.int32))
 
     # ---------------------------------------------------------------- data
 
     def place(self, sent: torch.Tensor, route: Route, rows: int, expand: bool, zero_padding: bool, event: EventOverlap) -> torch.Tensor:
         """Rows of `sent` at their slots; everything else NaN, or zero on padding if asked."""
-        filled = torch.full((rows, sent.shape[1]), float("nan"), device=sent.device).to(sent.dtype)
+        filled = torch.full((rows, sent.shape[1]), float("nan")).to(sent.dtype)
         if not expand:
             filled[: len(route.tokens)] = sent[route.tokens]
         else:
@@ -324,7 +322,7 @@ class FakeElasticBuffer:
         """float32 `[rows]` where expanded, else `[rows, topk]`; NaN where nothing was written."""
         if not expand:
             return self.place(sent, route, rows, expand, zero_padding, event)
-        filled = torch.full((rows,), float("nan"), device=sent.device)
+        filled = torch.full((rows,), float("nan"))
         if zero_padding:
             filled[: route.end] = 0
         for token, slots in zip(route.tokens, route.slots, strict=True):
@@ -338,7 +336,7 @@ class FakeElasticBuffer:
         experts = num_experts // self.group.size
         junk = [[self.random.randrange(experts) for _ in range(topk_idx.shape[1])] for _ in range(rows)]
         junk[: len(route.local)] = route.local
-        return arriving(torch.tensor(junk, dtype=topk_idx.dtype, device=topk_idx.device).reshape(rows, topk_idx.shape[1]), 0, event)
+        return arriving(torch.tensor(junk, dtype=topk_idx.dtype).reshape(rows, topk_idx.shape[1]), 0, event)
 
     def delay_sums(self, handle: EPHandle, event: EventOverlap) -> None:
         """Hide the prefix sums until the event, as the epilogue is what writes them."""
@@ -376,6 +374,7 @@ def check_arguments(
     tokens = x if isinstance(x, torch.Tensor) else x[0]
     require(num_experts % group.size == 0, "num_experts must be a multiple of the ranks")
     require(tokens.dim() == 2 and tokens.is_contiguous(), "x must be a contiguous matrix")
+    require(tokens.device.type == "cpu", "the fake takes host tensors")
     require(tokens.shape[1] * tokens.element_size() % 16 == 0, "a row of x must be a multiple of 16 bytes")
     require(topk_idx.dim() == 2 and topk_idx.shape[0] == tokens.shape[0], "topk_idx must have a row per token")
     require(tokens.shape[0] <= limit * group.size, "more tokens than num_max_tokens_per_rank")
