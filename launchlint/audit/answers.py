@@ -236,20 +236,24 @@ def _for_dry_runs(original: Any, answer: Any) -> Any:
 
 
 def _class_for_dry_runs(original: type, answer: Any) -> Any:
-    """A class whose instances are the answer's in a dry run, and for which `isinstance` accepts both."""
+    """A class whose instances are the answer's in a dry run, and for which `isinstance` accepts both.
 
-    class Meta(type):
+    It is a subclass of torch's own, since a module of torch that is first imported during the run may check that.
+    """
+
+    class Meta(type(original)):  # type: ignore[misc]
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-            state = current()
-            return original(*args, **kwargs) if state is None else answer(*args, **kwargs)
+            if cls is not stand_in:
+                return super().__call__(*args, **kwargs)
+            return original(*args, **kwargs) if current() is None else answer(*args, **kwargs)
 
         def __instancecheck__(cls, instance: object) -> bool:
+            if cls is not stand_in:
+                return bool(super().__instancecheck__(instance))
             return isinstance(instance, original) or (isinstance(answer, type) and isinstance(instance, answer))
 
-        def __getattr__(cls, name: str) -> Any:
-            return getattr(original, name)
-
-    return Meta(original.__name__, (), {"__doc__": original.__doc__, "__module__": original.__module__})
+    stand_in = Meta(original.__name__, (original,), {"__doc__": original.__doc__, "__module__": original.__module__})
+    return stand_in
 
 
 answering = Answering()

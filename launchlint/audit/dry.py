@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 from launchlint.audit.answers import answering
 from launchlint.audit.dispatch import CountOperators
-from launchlint.audit.functions import AnswerFunctions, default_device
+from launchlint.audit.functions import AnswerFunctions
 from launchlint.audit.memory import Memory, marks
 from launchlint.audit.mode import measures
 from launchlint.audit.report import Report
@@ -35,12 +35,11 @@ def dry_run() -> Iterator[Report]:
             state.reports.remove(report)
         return
     state = State([report])
-    default = default_device()
     with ExitStack() as stack:
         stack.enter_context(answering())
         stack.callback(enter, None)
         enter(state)
-        stack.callback(_restore_default, default)
+        stack.callback(_restore_default, dict(vars(torch._GLOBAL_DEVICE_CONTEXT)))
         stack.enter_context(AnswerFunctions(state))
         stack.enter_context(CountOperators(state))
         yield report
@@ -135,6 +134,11 @@ def _unwrap(arguments: Any) -> Any:
     return arguments
 
 
-def _restore_default(device: torch.device) -> None:
-    if default_device() != device:
-        torch.set_default_device(None if device.type == "cpu" else device)
+def _restore_default(before: dict[str, Any]) -> None:
+    """Undo what the code did to the global default device, down to whether there was one."""
+    context = torch._GLOBAL_DEVICE_CONTEXT
+    now = getattr(context, "device_context", None)
+    if now is not before.get("device_context"):
+        torch.set_default_device(None if before.get("device_context") is None else before["device_context"].device)
+    if "device_context" not in before:
+        vars(context).pop("device_context", None)

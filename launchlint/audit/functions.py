@@ -82,7 +82,7 @@ def constructors() -> frozenset[Any]:
 
 def default_device() -> torch.device:
     """The device of a factory without `device=`: of the innermost device context that is on, global ones included."""
-    for mode in reversed(_get_current_function_mode_stack()):
+    for mode in reversed(_get_current_function_mode_stack()):  # type: ignore[no-untyped-call]
         if isinstance(mode, DeviceContext):
             return torch.device(mode.device)
     return HOST

@@ -68,6 +68,16 @@ def store(target: torch.Tensor, index: Any, value: Any) -> None:
     target[index] = value
 
 
+def number(value: Any) -> Any:
+    """`value`, whose type the stubs of torch are too narrow for."""
+    return value
+
+
+def as_type(tensor: Any, wanted: Any) -> Any:
+    """`tensor.type(wanted)` with a tensor type, which the stubs of torch leave out."""
+    return tensor.type(wanted)
+
+
 def attend(d: Data) -> Any:
     """Attention over one head of 2 x 4."""
     q = d.a.view(1, 1, 2, 4)
@@ -77,7 +87,7 @@ def attend(d: Data) -> Any:
 def backward(d: Data) -> Any:
     """A backward pass through one product."""
     w = d.y.detach().requires_grad_()
-    (w * d.x).sum().backward()
+    (w * d.x).sum().backward()  # type: ignore[no-untyped-call]
     return w.grad
 
 
@@ -100,11 +110,11 @@ def default_device(d: Data) -> Any:
 
 def side_stream(d: Data) -> Any:
     """Work on another stream, with an event; nothing makes the host wait."""
-    stream = torch.cuda.Stream()
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         out = d.x * 2
-    event = torch.cuda.Event()
+    event = torch.cuda.Event()  # type: ignore[no-untyped-call]
     event.record(stream)
     torch.cuda.current_stream().wait_event(event)
     return out
@@ -112,7 +122,7 @@ def side_stream(d: Data) -> Any:
 
 def awaited_event(d: Data) -> None:
     """The idiom for reading back: the host waits for an event."""
-    event = torch.cuda.Event()
+    event = torch.cuda.Event()  # type: ignore[no-untyped-call]
     event.record()
     event.synchronize()
 
@@ -154,7 +164,7 @@ BATTERY: tuple[Entry, ...] = (
     Entry("empty_like", lambda d: torch.empty_like(d.x), ""),
     Entry("rand_like", lambda d: torch.rand_like(d.x), "L1"),
     Entry("factory in a device context", default_device, "L1"),
-    Entry("arange up to a device scalar", lambda d: torch.arange(d.i[1], device="cuda"), "L1 D1 W1"),
+    Entry("arange up to a device scalar", lambda d: torch.arange(number(d.i[1]), device="cuda"), "L1 D1 W1"),
     # ---- views and metadata
     Entry("view and transpose", lambda d: d.x.view(2, 2).transpose(0, 1), ""),
     Entry("reshape of a dense tensor", lambda d: d.a.reshape(4, 2), ""),
@@ -162,7 +172,7 @@ BATTERY: tuple[Entry, ...] = (
     Entry("expand and unsqueeze", lambda d: d.x.unsqueeze(0).expand(3, 4), ""),
     Entry("contiguous of a dense tensor", lambda d: d.x.contiguous(), ""),
     Entry("contiguous that copies", lambda d: d.a.t().contiguous(), "L1"),
-    Entry("chunk and split", lambda d: (d.x.chunk(2), d.x.split([1, 3])), ""),
+    Entry("chunk and split", lambda d: (d.x.chunk(2), torch.split(d.x, [1, 3])), ""),
     Entry("iterate over rows", lambda d: list(d.a), ""),
     Entry("numel, size, stride, dtype", lambda d: (d.x.numel(), d.x.size(0), d.x.stride(), d.x.dtype), ""),
     Entry("device and is_cuda", lambda d: (d.x.device, d.x.is_cuda, d.x.get_device()), ""),
@@ -263,7 +273,7 @@ BATTERY: tuple[Entry, ...] = (
     Entry("long of a float tensor", lambda d: d.x.long(), "L1"),
     Entry("float of a float tensor", lambda d: d.x.float(), ""),
     Entry("type_as on the device", lambda d: d.x.type_as(d.i), "L1"),
-    Entry("type of a host tensor type", lambda d: d.x.type(torch.LongTensor), "D1 W1"),
+    Entry("type of a host tensor type", lambda d: as_type(d.x, torch.LongTensor), "D1 W1"),
     Entry("clone", lambda d: d.x.clone(), "L1"),
     # ---- to the host
     Entry("item", lambda d: d.x[0].item(), "D1 W1"),

@@ -6,11 +6,13 @@ import re
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="the dry run needs torch")
+pytest.importorskip("torch", reason="the dry run needs torch")
 
-from launchlint.audit import Report, dry_run  # noqa: E402
-from launchlint.facts import release  # noqa: E402
-from tests.audit.battery import BATTERY, NUMBER_AT_INDICES, NUMBER_IN_ONE_ELEMENT, Entry, make_data  # noqa: E402
+import torch
+
+from launchlint.audit import Report, dry_run
+from launchlint.facts import release
+from tests.audit.battery import BATTERY, NUMBER_AT_INDICES, NUMBER_IN_ONE_ELEMENT, Entry, make_data
 
 COUNTERS = {"L": "launches", "W": "waits", "P": "pageable_uploads", "p": "pinned_uploads", "D": "downloads", "?": "may_waits"}
 VERSION = release(torch.__version__)

@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("torch", reason="the dry run needs torch")
 
-from launchlint.audit import command  # noqa: E402
-from tests.audit.test_plugin import RECEIVER  # noqa: E402
+from launchlint.audit import command
+from tests.audit.test_plugin import RECEIVER
 
 ARGUMENTS = """
 import torch

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="the dry run needs torch")
+pytest.importorskip("torch", reason="the dry run needs torch")
 
-from launchlint.audit import AuditError, UnknownKernel, dry_run, on_device, register_kernel  # noqa: E402
+import torch
+
+from launchlint.audit import AuditError, UnknownKernel, dry_run, on_device, register_kernel
 
 
 @pytest.fixture(scope="module")
 def library() -> Iterator[Any]:
-    library = torch.library.Library("launchlint_test", "DEF")
+    library: Any = torch.library.Library("launchlint_test", "DEF")  # type: ignore[no-untyped-call]
     library.define("double(Tensor x) -> Tensor")
     library.impl("double", lambda x: x * 2, "CPU")
     library.define("only_cuda(Tensor x) -> Tensor")

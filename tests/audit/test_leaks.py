@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="the dry run needs torch")
+pytest.importorskip("torch", reason="the dry run needs torch")
 
-from torch.overrides import _get_current_function_mode_stack  # noqa: E402
-from torch.utils._python_dispatch import _get_current_dispatch_mode_stack  # noqa: E402
+import torch
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-from launchlint.audit import AuditError, dry_run, on_device, on_host  # noqa: E402
-from launchlint.audit.answers import answers  # noqa: E402
-from launchlint.audit.state import current  # noqa: E402
+from launchlint.audit import AuditError, dry_run, on_device, on_host
+from launchlint.audit.answers import answers
+from launchlint.audit.state import current
 
 
 def look() -> dict[str, Any]:
@@ -29,7 +30,7 @@ def look() -> dict[str, Any]:
         patched[module_name, name] = getattr(module, name, None)
     return {
         "functions": patched,
-        "function modes": list(_get_current_function_mode_stack()),
+        "function modes": list(_get_current_function_mode_stack()),  # type: ignore[no-untyped-call]
         "dispatch modes": list(_get_current_dispatch_mode_stack()),
         "state": current(),
         "default device": torch.get_default_device(),
@@ -194,11 +195,12 @@ def test_what_cannot_be_answered_says_so(name: str) -> None:
 
 def test_time_is_not_invented() -> None:
     with dry_run(), pytest.raises(AuditError, match="elapsed_time"):
-        torch.cuda.Event(enable_timing=True).elapsed_time(torch.cuda.Event())
+        event: Any = torch.cuda.Event
+        event().elapsed_time(event())
 
 
 def test_classes_are_still_classes() -> None:
     with dry_run():
-        stream = torch.cuda.Stream()
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         assert isinstance(stream, torch.cuda.Stream) and isinstance(torch.cuda.current_stream(), torch.cuda.Stream)
         assert torch.cuda.current_stream() == torch.cuda.current_stream()

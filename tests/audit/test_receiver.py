@@ -1,8 +1,8 @@
 """The receiver's loop and its fixed form, in our own words and as two public releases ship them."""
 
 from __future__ import annotations
-
 import __future__
+
 import ast
 import os
 import random
@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="the dry run needs torch")
+pytest.importorskip("torch", reason="the dry run needs torch")
 
-from launchlint.audit import Report, dry_run  # noqa: E402
+import torch
+
+from launchlint.audit import Report, dry_run
 
 CORPUS = Path(os.environ.get("LAUNCHLINT_CORPUS", Path.home() / ".cache" / "launchlint-corpus"))
 EXPERTS, BUSY, FIRST = 28, 22, 56
