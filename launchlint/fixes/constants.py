@@ -12,6 +12,7 @@ import ast
 from launchlint.fixes.staging import torch_module
 from launchlint.model import Applicability, Edit, Fix
 from launchlint.rule import Context
+from launchlint.values import Kind
 
 CONSTRUCTORS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 WIDE = frozenset(f"torch.{name}" for name in ("int64", "long", "int32", "int", "float32", "float", "float64", "double"))
@@ -21,7 +22,7 @@ SMALL = 127  # every dtype holds it
 
 
 def fill_on_device(call: ast.Call, ctx: Context) -> Fix | None:
-    """The fix for a constructor of one literal, a list of equal literals or `[literal] * length`; None for other data."""
+    """The SAFE fix for one literal, a list of equal literals, `[literal] * length` or an empty list; None for other data."""
     if ctx.name(call.func) not in CONSTRUCTORS or len(call.args) != 1:
         return None
     if not {keyword.arg for keyword in call.keywords} <= {"dtype", "device"} or ctx.keyword(call, "device") is None:
@@ -29,6 +30,8 @@ def fill_on_device(call: ast.Call, ctx: Context) -> Fix | None:
     data = call.args[0]
     if not opens_plainly(call, data, ctx):
         return None
+    if isinstance(data, ast.List | ast.Tuple) and not data.elts:
+        return _made(call, data, "empty", "0", Applicability.SAFE, ctx)
     shaped = _shape_and_value(data, ctx)
     if shaped is None:
         return None
@@ -39,9 +42,29 @@ def fill_on_device(call: ast.Call, ctx: Context) -> Fix | None:
     number = ast.literal_eval(value)
     if not abs(number) <= _limit(number, dtype, never_empty, ctx):
         return None
+    return _made(call, data, "full", f"{shape}, {ctx.text(value)}", Applicability.SAFE, ctx)
+
+
+def number_on_device(call: ast.Call, ctx: Context) -> Fix | None:
+    """UNSAFE `torch.full` for one host number that is no literal: `torch.tensor([n], dtype=t, device=d)`.
+
+    Only with a dtype, since that of a numpy number is not what `torch.full` infers; a number that the dtype does not hold may
+    be rounded by one and refused by the other.
+    """
+    if ctx.name(call.func) not in CONSTRUCTORS or len(call.args) != 1 or ctx.keyword(call, "dtype") is None:
+        return None
+    data = call.args[0]
+    number, shape = (data.elts[0], "(1,)") if isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1 else (data, "()")
+    known = ctx.value(number)
+    if known.kind is not Kind.SCALAR or known.by_name or not opens_plainly(call, data, ctx) or "#" in ctx.text(data):
+        return None
+    return _made(call, data, "full", f"{shape}, {ctx.text(number)}", Applicability.UNSAFE, ctx)
+
+
+def _made(call: ast.Call, data: ast.expr, factory: str, arguments: str, applicability: Applicability, ctx: Context) -> Fix:
     torch = torch_module(ctx.source)
-    edits = (Edit(ctx.source.span(call.func), f"{torch.text}.full"), Edit(ctx.source.span(data), f"{shape}, {ctx.text(value)}"))
-    return Fix("make the constant on the device with torch.full", edits, Applicability.SAFE, torch.imports)
+    edits = (Edit(ctx.source.span(call.func), f"{torch.text}.{factory}"), Edit(ctx.source.span(data), arguments))
+    return Fix(f"make it on the device with torch.{factory}", edits, applicability, torch.imports)
 
 
 def opens_plainly(call: ast.Call, first: ast.expr, ctx: Context) -> bool:

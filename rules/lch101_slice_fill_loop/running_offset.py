@@ -18,6 +18,9 @@ PURE = (
 )  # fmt: skip
 
 
+Store = tuple[str, ast.expr, ast.expr]  # target, slice, value
+
+
 @dataclass(frozen=True, slots=True)
 class RunningOffset:
     """A recognised loop.
@@ -141,24 +144,13 @@ def _is_none(test: ast.expr, turn: Turn) -> bool:
 
 
 def _describe(body: list[ast.stmt], turn: Turn) -> RunningOffset | None:
-    """A body of [end = offset + count], store, advance."""
-    end = ""
-    offset = ""
-    match body[0]:
-        case ast.Assign(targets=[ast.Name(id=end)], value=ast.BinOp() as total) if len(body) == 3:
-            offset = _other_term(total, turn)
-            body = body[1:]
-    if len(body) != 2 or (end and not offset):
+    """What the statements of a turn do, if they write the next slice, move the offset behind it, and do no more."""
+    bounds = _bounds(body, turn)
+    if bounds is None:
         return None
-    match _store(body[0]):
-        case (target, ast.Slice(lower=ast.Name(id=lower), upper=ast.expr() as upper, step=None), value):
-            offset = offset or lower
-            is_end = isinstance(upper, ast.Name) and upper.id == end if end else _adds_count(upper, offset, turn)
-            if lower != offset or not is_end or not _advances(body[1], offset, end, turn):
-                return None
-        case _:
-            return None
-    bound = [name for name in (target, offset, end, turn.index, turn.count, turn.id_name) if name]
+    offset, others, store = bounds
+    target, _, value = store
+    bound = [name for name in (target, offset, *others, turn.index, turn.count, turn.id_name) if name]
     read = names_of(turn.counts) | (names_of(turn.ids) if turn.ids else set())
     if len(set(bound)) != len(bound) or read & set(bound):  # every name has one meaning
         return None
@@ -166,7 +158,44 @@ def _describe(body: list[ast.stmt], turn: Turn) -> RunningOffset | None:
     return _with_value(form, value, turn)
 
 
-def _store(node: ast.stmt) -> tuple[str, ast.expr, ast.expr] | None:
+def _bounds(body: list[ast.stmt], turn: Turn) -> tuple[str, tuple[str, ...], Store] | None:
+    """(the name of the running offset, other names that are bound, the store); the statements of a turn are one of
+
+    store `[offset : offset + count]`, advance / `end = offset + count`, store `[offset:end]`, advance /
+    `start, offset = offset, offset + count`, store `[start:offset]`.
+    """
+    match body:
+        case [ast.Assign(targets=[ast.Name(id=end)], value=ast.BinOp() as total), node, advance]:
+            offset, store = _other_term(total, turn), _store(node)
+            if store and _is_slice(store, offset, end) and _advances(advance, offset, end, turn):
+                return offset, (end,), store
+        case [
+            ast.Assign(
+                targets=[ast.Tuple(elts=[ast.Name(id=start), ast.Name(id=offset)])],
+                value=ast.Tuple(elts=[ast.Name(id=before), ast.BinOp() as total]),
+            ),
+            node,
+        ] if offset == before == _other_term(total, turn):
+            store = _store(node)
+            if store and _is_slice(store, start, offset):
+                return offset, (start,), store
+        case [node, advance]:
+            store = _store(node)
+            match store:
+                case (_, ast.Slice(lower=ast.Name(id=offset), upper=ast.expr() as upper, step=None), _):
+                    if _adds_count(upper, offset, turn) and _advances(advance, offset, "", turn):
+                        return offset, (), store
+    return None
+
+
+def _is_slice(store: Store, lower: str, upper: str) -> bool:
+    match store:
+        case (_, ast.Slice(lower=ast.Name(id=first), upper=ast.Name(id=last), step=None), _):
+            return bool(lower) and (first, last) == (lower, upper)
+    return False
+
+
+def _store(node: ast.stmt) -> Store | None:
     """(target, slice, value) of `target[slice].fill_(value)` and `target[slice] = value`."""
     match node:
         case ast.Expr(

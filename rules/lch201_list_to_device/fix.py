@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from launchlint.fixes.constants import CONSTRUCTORS, fill_on_device
+from launchlint.fixes.constants import CONSTRUCTORS, fill_on_device, number_on_device
 from launchlint.fixes.staging import helper, pin_memory, torch_module
 from launchlint.model import Applicability, Edit, Fix, Span
 from launchlint.rule import Context
@@ -17,7 +17,8 @@ LISTS = frozenset({Kind.LIST, Kind.TUPLE, Kind.SCALAR})
 
 
 def rewrite(call: ast.Call, ctx: Context) -> Fix | None:
-    """SAFE `torch.full` for literal constants; else UNSAFE, the configured helper or a pinned upload; else a sketch.
+    """SAFE `torch.full` for literal constants; else UNSAFE, `torch.full` for a number, the configured helper or a pinned
+    upload; else a sketch.
 
     None where the call is not `torch.tensor(data, dtype=..., device=...)` or one of its relatives.
     """
@@ -27,7 +28,13 @@ def rewrite(call: ast.Call, ctx: Context) -> Fix | None:
     keywords = {keyword.arg for keyword in call.keywords}
     if not keywords <= {"dtype", "device"} or len(call.args) != 1 or isinstance(call.args[0], ast.Starred):
         return None
-    return fill_on_device(call, ctx) or _through_helper(call, ctx) or _pinned(call, device, ctx) or _shown(call, device, ctx)
+    return (
+        fill_on_device(call, ctx)
+        or number_on_device(call, ctx)
+        or _through_helper(call, ctx)
+        or _pinned(call, device, ctx)
+        or _shown(call, device, ctx)
+    )
 
 
 def _through_helper(call: ast.Call, ctx: Context) -> Fix | None:
@@ -43,8 +50,11 @@ def _through_helper(call: ast.Call, ctx: Context) -> Fix | None:
 def _pinned(call: ast.Call, device: ast.expr, ctx: Context) -> Fix | None:
     """`torch.tensor(x, device=d)` -> `torch.tensor(x, pin_memory=True).to(d, non_blocking=True)`.
 
-    Only for lists and numbers: `torch.tensor` refuses to pin what it makes from a numpy array or a tensor.
+    Only for lists and numbers: `torch.tensor` refuses to pin what it makes from a numpy array or a tensor. Not in a loop,
+    where one upload for all turns is the cure and pinned memory per turn is not.
     """
+    if ctx.loops():
+        return None
     pin = pin_memory(ctx.source, ctx.settings)
     place = _keyword_span(call, "device", ctx)
     if pin is None or not pin.text or ctx.value(call.args[0]).kind not in LISTS or "#" in ctx.source.text[place.start : place.end]:
@@ -62,8 +72,10 @@ def _pinned(call: ast.Call, device: ast.expr, ctx: Context) -> Fix | None:
 
 def _shown(call: ast.Call, device: ast.expr, ctx: Context) -> Fix:
     data, target = _on_one_line(call.args[0], ctx), _on_one_line(device, ctx)
-    if ctx.value(call.args[0]).kind is Kind.ARRAY:
+    if ctx.value(call.args[0]).kind is Kind.ARRAY and not ctx.loops():
         sketch = f"torch.empty({data}.shape, dtype=..., pin_memory=True).copy_(torch.from_numpy({data})).to({target}, non_blocking=True)"
+    elif ctx.loops():
+        sketch = "before the loop: one pinned host tensor for all turns, one copy with non_blocking=True, then its rows"
     else:
         sketch = f"torch.tensor({data}, pin_memory=True).to({target}, non_blocking=True)"
     return Fix("upload from pinned memory without waiting", (), Applicability.DISPLAY, shows=sketch)

@@ -56,9 +56,10 @@ def _through_helper(call: ast.Call, host: ast.expr, ctx: Context) -> Fix | None:
 
 
 def _pinned(host: ast.expr, ctx: Context) -> Fix | None:
+    """Not in a loop, where one copy for all turns is the cure and pinned memory per turn is not."""
     made = _creation(host, ctx)
     pin = pin_memory(ctx.source, ctx.settings)
-    if made is None or pin is None or not pin.text or not _can_pin(made, ctx):
+    if made is None or pin is None or not pin.text or ctx.loops() or not _can_pin(made, ctx):
         return None
     edit = _added_argument(made, f"pin_memory={pin.text}", ctx)
     if edit is None:

@@ -27,6 +27,7 @@ class PlainContext:
     source: Source
     settings: Settings
     function: FunctionFacts
+    place: ast.AST | None = None
     frame: Frame | None = None
     statement: ast.stmt = field(default_factory=ast.Pass)
 
@@ -67,7 +68,9 @@ class PlainContext:
         return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
     def loops(self) -> list[Loop]:
-        return []
+        """Statements around the place; comprehensions are left out."""
+        holders = [node for node in ast.walk(self.node) if isinstance(node, ast.For | ast.AsyncFor | ast.While)]
+        return [node for node in reversed(holders) if any(part is self.place for part in ast.walk(node)) and node is not self.place]
 
     def frames(self) -> Iterator[Frame]:
         return iter(())
@@ -105,6 +108,7 @@ def checker(
                 continue
             context = PlainContext.of(source, function, settings)
             for node in ast.walk(function):
+                context.place = node
                 if isinstance(node, node_type) and isinstance(node, ast.expr | ast.stmt) and (fix := rewrite(node, context)):
                     found.append(Finding(code, source.span(node), "test", Confidence.HIGH, fix=fix))
         return found

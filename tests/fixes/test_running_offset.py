@@ -38,6 +38,7 @@ BODIES = {
     "continue not": "if not {count}:\n            continue\n        {store}\n        offset += {count}",
     "no guard": "{store}\n        offset += {count}",
     "end": "end = offset + {count}\n        out[offset:end] = {value}\n        offset = end",
+    "start follows": "start, offset = offset, offset + {count}\n        out[start:offset] = {value}",
     "one line": "{store}; offset += {count}",
 }
 STORES = ("out[offset : offset + {count}].fill_({value})", "out[offset:{count} + offset] = {value}")

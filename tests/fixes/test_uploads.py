@@ -62,6 +62,8 @@ CONSTANTS = {
     "torch.as_tensor([7], dtype=torch.float16, device=d)": "torch.full((1,), 7, dtype=torch.float16, device=d)",
     "torch.asarray([7], device=d)": "torch.full((1,), 7, device=d)",
     "torch.tensor([1.7], dtype=torch.int64, device=d)": "torch.full((1,), 1.7, dtype=torch.int64, device=d)",
+    "torch.tensor([], device=d)": "torch.empty(0, device=d)",
+    "torch.tensor((), dtype=torch.int64, device=d)": "torch.empty(0, dtype=torch.int64, device=d)",
     "torch.tensor([0],device=d,)": "torch.full((1,), 0,device=d,)",
     "torch.tensor( [0] , device = (d) )": "torch.full( (1,), 0 , device = (d) )",
 }
@@ -110,7 +112,6 @@ def test_a_constant_is_equal_for_every_literal_and_dtype(value: float, dtype: st
         "torch.tensor([0] * len(x), device=d)",
         "torch.tensor([0] * 0, device=d)",
         "torch.tensor([[0]], device=d)",
-        "torch.tensor([], device=d)",
         "torch.tensor([0], device=d, requires_grad=True)",
         "torch.tensor([0], device=d, pin_memory=False)",
         "torch.tensor([0])",
@@ -157,6 +158,17 @@ def test_a_list_is_built_pinned_and_copied_without_waiting(expression: str, x: l
     assert_same(run(define(text, "f"), x, 1, "cpu")[0], run(define(after, "f"), x, 1, "cpu")[0])
 
 
+@pytest.mark.parametrize("dtype", ["int64", "int32", "float32", "bool"])
+@pytest.mark.parametrize("form", ["[n]", "(n,)", "n"])
+def test_a_number_with_a_dtype_is_made_on_the_device(form: str, dtype: str) -> None:
+    text = upload(f"torch.tensor({form}, dtype=torch.{dtype}, device=d)")
+    after = fixed(text, list_to_device.rewrite)
+    assert body(after) == f"torch.full({'()' if form == 'n' else '(1,)'}, n, dtype=torch.{dtype}, device=d)"
+    assert fixed(text, list_to_device.rewrite, SAFE) == text
+    for number in (0, 1, -5, 2**30):
+        assert_same(run(define(text, "f"), [], number, "cpu")[0], run(define(after, "f"), [], number, "cpu")[0])
+
+
 @pytest.mark.parametrize("dtype", ["", ", dtype=torch.int32"])
 @pytest.mark.parametrize("x", [[], [0], [3, -4, 5]])
 def test_a_list_goes_through_the_projects_helper(dtype: str, x: list[int]) -> None:
@@ -178,6 +190,14 @@ def test_torch_refuses_to_pin_what_it_makes_from_an_array() -> None:
     """Why lists only: with or without an accelerator this raises, so such a fix would break the program."""
     with pytest.raises((TypeError, ValueError, RuntimeError), match="numpy"):
         torch.tensor(torch.zeros(2).numpy(), pin_memory=True)
+
+
+@pytest.mark.parametrize("expression", ["torch.tensor(x, device=d)", "torch.tensor(x).to(d, non_blocking=True)"])
+def test_nothing_is_pinned_turn_by_turn(expression: str) -> None:
+    text = f"import torch\n\ndef f(x: list, d):\n    for _ in range(3):\n        y = {expression}\n    return y\n"
+    rewrite = list_to_device.rewrite if "device" in expression else unpinned.rewrite
+    assert fixed(text, rewrite) == text
+    assert "upload(x, device=d)" in fixed(text, rewrite, options=Settings(h2d_helper="project.upload"))
 
 
 @pytest.mark.parametrize("pin", ["off", "", "PIN_MEMORY", "not python"])
