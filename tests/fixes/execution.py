@@ -7,7 +7,7 @@ A torch without an accelerator refuses pinned memory. Where a fix writes `pin_me
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
@@ -17,11 +17,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 PINNABLE = ("tensor", "empty", "zeros", "ones", "full", "arange")
 
 
-class Operators(TorchDispatchMode):
+class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts dispatched operators."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.names: list[str] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -35,7 +35,9 @@ def pageable() -> Iterator[None]:
     if torch.cuda.is_available():
         yield
         return
-    with mock.patch.multiple(torch, **{name: _unpinned(getattr(torch, name)) for name in PINNABLE}):
+    with ExitStack() as patches:
+        for name in PINNABLE:
+            patches.enter_context(mock.patch.object(torch, name, _unpinned(getattr(torch, name))))
         yield
 
 

@@ -7,13 +7,14 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
-from launchlint.fixes import WriteError, disk, write
+from launchlint.fixes import WriteError, write
 from launchlint.source import Source
 
 OLD, NEW = "x = 1\n", "x = 22\n"
@@ -85,7 +86,7 @@ def test_a_hard_linked_file_gets_its_bytes_back_if_writing_fails(target: Path) -
             raise OSError(28, "No space left on device")
         return real(handle, data)
 
-    with mock.patch.object(disk.os, "write", full_disk), pytest.raises(WriteError, match="No space left"):
+    with mock.patch.object(os, "write", full_disk), pytest.raises(WriteError, match="No space left"):
         put(target)
     assert target.read_text() == OLD
 
@@ -113,14 +114,14 @@ def test_a_file_that_is_gone_is_a_write_error(target: Path) -> None:
 
 @pytest.mark.parametrize("failing", ["fsync", "replace", "chmod"])
 def test_nothing_is_left_over_when_writing_fails(failing: str, target: Path) -> None:
-    with mock.patch.object(disk.os, failing, side_effect=OSError(5, "Input/output error")), pytest.raises(WriteError, match="Input/output"):
+    with mock.patch.object(os, failing, side_effect=OSError(5, "Input/output error")), pytest.raises(WriteError, match="Input/output"):
         put(target)
     assert target.read_text() == OLD
     assert left_over(target.parent) == []
 
 
 def test_a_directory_that_takes_no_new_file(target: Path) -> None:
-    with mock.patch.object(disk.tempfile, "mkstemp", side_effect=PermissionError(13, "Permission denied")):
+    with mock.patch.object(tempfile, "mkstemp", side_effect=PermissionError(13, "Permission denied")):
         put(target)
     assert target.read_text() == NEW
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from launchlint.fixes import fix_source
-from launchlint.model import Applicability, Finding
 from launchlint.rules.lch101_slice_fill_loop import fix as slice_fill
 from launchlint.rules.lch201_list_to_device import fix as list_to_device
 from launchlint.rules.lch202_unpinned_non_blocking import fix as unpinned
+
+from launchlint.fixes import fix_source
+from launchlint.model import Applicability, Finding
 from launchlint.settings import Settings
 from launchlint.source import Source
 from tests.fixes.context import checker

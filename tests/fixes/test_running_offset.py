@@ -28,8 +28,9 @@ HEADS = {
     "zip": ("for i, count in zip(ids, counts):", "count"),
     "zip strict": ("for i, count in zip(ids, counts, strict=True):", "count"),
 }
-VALUES = {name: ("i", "i + first", "first + i", "i - first", "i + 2", "i + first * 2") for name in HEADS if not name.startswith("zip")}
-VALUES |= {"zip": ("i",), "zip strict": ("i",), "range": (*VALUES["range"], "ids[i]"), "enumerate": (*VALUES["enumerate"], "ids[i]")}
+SHIFTED = ("i", "i + first", "first + i", "i - first", "i + 2", "i + first * 2")
+VALUES: dict[str, tuple[str, ...]] = {name: ("i",) if name.startswith("zip") else SHIFTED for name in HEADS}
+VALUES |= {"range": (*SHIFTED, "ids[i]"), "enumerate": (*SHIFTED, "ids[i]")}
 BODIES = {
     "guarded": "if {count} > 0:\n            {store}\n            offset += {count}",
     "advance outside": "if {count} != 0:\n            {store}\n        offset += {count}",
@@ -91,7 +92,8 @@ def only_fix(text: str, options: Settings | None = None) -> Fix | None:
     source = Source.from_bytes("some.py", text.encode())
     function = next(node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     loop = next(node for node in ast.walk(function) if isinstance(node, ast.For | ast.AsyncFor))
-    return rewrite(loop, PlainContext.of(source, function, options or Settings()))
+    fix: Fix | None = rewrite(loop, PlainContext.of(source, function, options or Settings()))
+    return fix
 
 
 # -------------------------------------------------------------------- every spelling, executed

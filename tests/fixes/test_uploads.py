@@ -11,11 +11,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from launchlint.rules.lch201_list_to_device import fix as list_to_device
+from launchlint.rules.lch202_unpinned_non_blocking import fix as unpinned
 
 from launchlint.fixes import fix_source
 from launchlint.model import Applicability, Fix
-from launchlint.rules.lch201_list_to_device import fix as list_to_device
-from launchlint.rules.lch202_unpinned_non_blocking import fix as unpinned
 from launchlint.settings import Settings
 from launchlint.source import Source
 from tests.fixes.context import checker
