@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from launchlint.audit.kernels import TritonGuard
+from launchlint.audit.memory import Memory, marks
 from launchlint.audit.state import DEVICE, AuditError, as_device, current
 
 
@@ -117,6 +118,24 @@ NO_GRAPH = "a CUDA graph cannot be recorded in a dry run; run the function itsel
 NO_PROPERTIES = "a dry run has no hardware to ask; answer it in the test, for example with monkeypatch"
 
 
+GROUP = "_group_tensors_by_device_and_dtype"
+
+
+def group_by_marks(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Optimizers group tensors by device in C++, which sees the CPU; the keys are put right."""
+    groups = {}
+    for (device, dtype), (lists, indices) in original(*args, **kwargs).items():
+        first = next((tensor for tensors in lists for tensor in tensors if tensor is not None), None)
+        pretended = first is not None and marks.of(first) is Memory.DEVICE
+        groups[DEVICE if pretended else device, dtype] = (lists, indices)
+    return groups
+
+
+def host_generator(original: Callable[..., Any], device: Any = None) -> Any:
+    """A generator of random numbers: of the host, whatever device is asked for, since that is where the data are."""
+    return original() if device is None or as_device(device).type == "cuda" else original(device)
+
+
 def answers() -> dict[tuple[str, str], Any]:
     """What stands in for each attribute of a module, while a dry run is on."""
     stream = Stream()
@@ -138,6 +157,7 @@ def answers() -> dict[tuple[str, str], Any]:
         "Stream": Stream,
         "Event": Event,
         "is_current_stream_capturing": constant(False),
+        "is_bf16_supported": constant(True),
         "empty_cache": functools.partial(record_wait, "torch.cuda.empty_cache"),
         "memory_allocated": constant(0),
         "max_memory_allocated": constant(0),
@@ -172,7 +192,19 @@ def answers() -> dict[tuple[str, str], Any]:
         "range": nothing,
         "range_start": constant(0),
     }
-    named = (("torch.cuda", of_cuda), ("torch.accelerator", of_accelerator), ("torch.cuda.nvtx", of_nvtx))
+    of_torch: dict[str, Any] = {"Generator": functools.partial(host_generator, torch.Generator)}
+    of_c: dict[str, Any] = {}
+    if hasattr(torch._C, GROUP):
+        of_c[GROUP] = functools.partial(group_by_marks, getattr(torch._C, GROUP))
+    of_tensor = {"record_stream": constant(None)}  # its arguments are checked before any mode is asked
+    named = (
+        ("torch", of_torch),
+        ("torch._C", of_c),
+        ("torch.Tensor", of_tensor),
+        ("torch.cuda", of_cuda),
+        ("torch.accelerator", of_accelerator),
+        ("torch.cuda.nvtx", of_nvtx),
+    )
     return {(module, name): answer for module, table in named for name, answer in table.items()}
 
 
@@ -203,16 +235,21 @@ class Answering:
         for (module_name, name), answer in answers().items():
             module = _module(module_name)
             if module is not None and hasattr(module, name):
-                original = getattr(module, name)
-                self._saved.append((module, name, original))
-                setattr(module, name, _for_dry_runs(original, answer))
+                self._saved.append((module, name, vars(module).get(name, _INHERITED)))
+                setattr(module, name, _for_dry_runs(getattr(module, name), answer))
         self._triton.install()
 
     def _remove(self) -> None:
         self._triton.remove()
         for module, name, original in reversed(self._saved):
-            setattr(module, name, original)
+            if original is _INHERITED:
+                delattr(module, name)
+            else:
+                setattr(module, name, original)
         self._saved.clear()
+
+
+_INHERITED = object()
 
 
 def _module(name: str) -> Any:

@@ -320,7 +320,6 @@ def handlers() -> dict[Any, Handler]:
         tensor.new_tensor: construct,
         tensor.tolist: read_all,
         tensor.__repr__: read_all,
-        tensor.__reduce_ex__: read_all,
         tensor.numpy: refuse_array,
         tensor.__array__: refuse_array,
         tensor.__deepcopy__: copy_deeply,

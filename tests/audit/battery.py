@@ -135,6 +135,20 @@ def step_of_sgd(d: Data) -> None:
     torch.optim.SGD(parameters, lr=0.1, foreach=True).step()
 
 
+def step_of_adam(d: Data) -> None:
+    """An optimizer step that keeps its step count on the host."""
+    parameter = torch.nn.Parameter(d.x.clone())
+    parameter.grad = torch.ones_like(parameter)
+    torch.optim.Adam([parameter]).step()
+
+
+def clip_gradients(d: Data) -> None:
+    """Clipping by the norm of all gradients, which never leaves the device."""
+    parameter = torch.nn.Parameter(d.x.clone())
+    parameter.grad = torch.ones_like(parameter)
+    torch.nn.utils.clip_grad_norm_([parameter], 1.0)
+
+
 BATTERY: tuple[Entry, ...] = (
     # ---- factories
     Entry("empty on the device", lambda d: torch.empty(3, device="cuda"), ""),
@@ -336,6 +350,10 @@ BATTERY: tuple[Entry, ...] = (
     Entry("synchronize a stream", lambda d: torch.cuda.current_stream().synchronize(), "W1"),
     Entry("a side stream with an event", side_stream, "L1"),
     Entry("an event that the host waits for", awaited_event, "W1"),
+    Entry("record_stream", lambda d: d.x.record_stream(torch.cuda.current_stream()), ""),
+    Entry("a generator of the device", lambda d: torch.rand(3, device="cuda", generator=torch.Generator("cuda")), "L1"),
+    Entry("clip gradients", clip_gradients, "L"),
+    Entry("a step of Adam", step_of_adam, "L"),
     Entry("is_available and device_count", lambda d: (torch.cuda.is_available(), torch.cuda.device_count()), ""),
 )
 
