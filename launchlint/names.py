@@ -7,6 +7,7 @@ Nothing is imported: only the file's own import statements are read. A name that
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from dataclasses import dataclass, field
 
@@ -101,6 +102,13 @@ class Names:
         return target is not None and target != "torch" and not target.startswith("torch.")
 
 
+@functools.cache
+def _is_bound_again(name: str) -> re.Pattern[str]:
+    """The pattern starts with the name itself, which lets the regular expression engine skip through a text quickly."""
+    escaped = re.escape(name)
+    return re.compile(rf"{escaped}(?<![\w.]{escaped})(?:(?<=class {escaped})\b|(?<=def {escaped})\b|\s*(?::[^=\n]*)?=(?!=))")
+
+
 def find_rebound(tree: ast.Module, text: str, names: Names) -> None:
     """Fill `names.rebound`: imported array libraries whose name the file also binds by `=`, `def`, `class` or a parameter.
 
@@ -109,11 +117,10 @@ def find_rebound(tree: ast.Module, text: str, names: Names) -> None:
     suspects = {
         name
         for name, target in names.targets.items()
-        if target.partition(".")[0] in ("torch", "numpy")
-        and re.search(rf"(?:\b(?:def|class)\s+{re.escape(name)}\b)|(?:^|[\s(,]){re.escape(name)}\s*(?::[^=\n]*)?=(?!=)", text)
+        if target.partition(".")[0] in ("torch", "numpy") and _is_bound_again(name).search(text)
     }
-    if "torch" not in names.targets and re.search(r"\b(?:class|def)\s+torch\b|^\s*torch\s*=(?!=)", text, re.MULTILINE):
-        names.rebound.add("torch")
+    if "torch" not in names.targets and _is_bound_again("torch").search(text):
+        suspects.add("torch")
     if not suspects:
         return
     for node in ast.walk(tree):

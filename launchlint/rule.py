@@ -60,6 +60,7 @@ class Trigger:
     node_type: type[ast.AST]
     names: frozenset[str]  # empty: every node of the type
     check: Check
+    when: Callable[[Any], bool] | None = None  # asked of the node before anything else, so it must be cheap
 
 
 @dataclass(slots=True)
@@ -69,15 +70,39 @@ class Rule:
     meta: Meta
     triggers: list[Trigger] = field(default_factory=list)
 
-    def on(self, *node_types: type[ast.AST], names: Iterable[str] = ()) -> Callable[[Check], Check]:
-        """Attach a check. `names` narrows `ast.Call` to calls of that last name, which keeps the walk cheap."""
+    def on(
+        self, *node_types: type[ast.AST], names: Iterable[str] = (), when: Callable[[Any], bool] | None = None
+    ) -> Callable[[Check], Check]:
+        """Attach a check. `names` narrows `ast.Call` to calls of that last name and `when` to nodes of a shape: both keep
+        the walk cheap."""
 
         def attach(check: Check) -> Check:
             for node_type in node_types:
-                self.triggers.append(Trigger(node_type, frozenset(names), check))
+                self.triggers.append(Trigger(node_type, frozenset(names), check, when))
             return check
 
         return attach
+
+
+def stores_item(node: ast.Assign) -> bool:
+    """`x[...] = value`"""
+    return node.targets[0].__class__ is ast.Subscript
+
+
+def may_index_by_data(node: ast.Subscript) -> bool:
+    """A subscript whose index may be a list, an array or a tensor."""
+    index = node.slice
+    if index.__class__ is ast.Tuple:
+        return any(part.__class__ not in _PLAIN for part in index.elts)  # type: ignore[attr-defined]
+    return index.__class__ not in _PLAIN
+
+
+def repeats_list(node: ast.BinOp) -> bool:
+    """`[x] * n`"""
+    return node.left.__class__ is ast.List and node.op.__class__ is ast.Mult
+
+
+_PLAIN = frozenset({ast.Slice, ast.Constant})
 
 
 @dataclass(frozen=True, slots=True)

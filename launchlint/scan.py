@@ -9,19 +9,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from launchlint.names import Names, dotted, find_rebound, last_name
+from launchlint.names import Names, dotted, find_rebound
 from launchlint.rule import Check, Frame, FunctionNode, Rule
 
-TORCH_WORD = re.compile(rb"torch|\.(?:fill_|zero_|copy_|add_|mul_)\(")
-TRIGGER_WORD = re.compile(
-    rb"\.item\(|\.tolist\(|\.cpu\(|\.numpy\(|nonzero|masked_select|repeat_interleave|\.cuda\(|[tT]ensor\(|synchronize\(|"
-    rb"_\(|\.to\(|\.any\(|\.all\(|unique|bincount|where\(|as_?array\(|\]\s*[-+*/|&]?= |from_numpy|pin_memory|one_hot|"
-    rb"\.(?:max|min|sum|equal|arange|full|zeros|ones|empty|type|split|cat|stack)\(|range\(|\]\("
-)
-
+TORCH_WORD = re.compile(rb"torch|\.(?:fill_|zero_|copy_|add_|mul_|item|tolist)\(")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -32,15 +27,21 @@ KERNEL_DECORATOR = re.compile(r"(^|\.)(jit|kernel|heuristics|autotune|prim_func|
 KERNEL_ROOTS = frozenset(
     "triton cute cutlass tl gluon ttgl tle tilelang T wp warp pl pallas dsl_user_op numba cuda helion hl nki mojo ct taichi ti".split()
 )
-KERNEL_IMPORT = re.compile(r"^\s*(?:import|from)\s+(?:cutlass|tilelang|quack|nvidia\.cutlass)\b", re.MULTILINE)
+KERNEL_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+(?:cutlass|tilelang|quack|nvidia\.cutlass)\b", re.MULTILINE)
+KERNEL_LIBRARIES = ("cutlass", "tilelang", "quack")
 CACHES = frozenset({"lru_cache", "cache", "cached_property", "functools.lru_cache", "functools.cache", "functools.cached_property"})
 
 _fields: dict[type[ast.AST], tuple[str, ...]] = {}
 
 
 def worth_parsing(data: bytes) -> bool:
-    """False where no rule can have anything to say: the file never mentions torch, or none of the words that matter."""
-    return TORCH_WORD.search(data) is not None and TRIGGER_WORD.search(data) is not None
+    """False where no rule can have anything to say: the file never mentions torch and calls nothing that only tensors have."""
+    return TORCH_WORD.search(data) is not None
+
+
+def is_kernel_file(text: str) -> bool:
+    """True for files written in a language for device code."""
+    return any(name in text for name in KERNEL_LIBRARIES) and KERNEL_IMPORT.search(text) is not None
 
 
 def child_fields(node_type: type[ast.AST]) -> tuple[str, ...]:
@@ -111,28 +112,35 @@ class Scan:
     constants: list[ast.stmt] = field(default_factory=list)  # assignments at module level, in order
 
 
+Interested = tuple[Rule, Check]
+
+
 class Interest:
     """Which checks want which nodes: by node type, and for calls by the last name of what is called."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self.by_type: dict[type[ast.AST], list[tuple[Rule, Check]]] = {}
-        self.by_call: dict[str, list[tuple[Rule, Check]]] = {}
+        self.by_type: dict[type[ast.AST], list[tuple[Callable[[Any], bool] | None, Interested]]] = {}
+        self.by_call: dict[str, list[Interested]] = {}
         for rule in rules:
             for trigger in rule.triggers:
                 if trigger.names:
                     for name in sorted(trigger.names):
                         self.by_call.setdefault(name, []).append((rule, trigger.check))
                 else:
-                    self.by_type.setdefault(trigger.node_type, []).append((rule, trigger.check))
+                    self.by_type.setdefault(trigger.node_type, []).append((trigger.when, (rule, trigger.check)))
 
-    def of(self, node: ast.AST) -> Sequence[tuple[Rule, Check]]:
+    def of(self, node: ast.AST) -> Sequence[Interested]:
         """The checks that want to see `node`."""
-        general = self.by_type.get(node.__class__, ())
         if node.__class__ is ast.Call:
-            special = self.by_call.get(last_name(node.func), ())  # type: ignore[attr-defined]
-            if special:
-                return [*special, *general] if general else special
-        return general
+            function = node.func  # type: ignore[attr-defined]
+            kind = function.__class__
+            special = self.by_call.get(function.attr if kind is ast.Attribute else function.id if kind is ast.Name else "", ())
+        else:
+            special = ()
+        general = self.by_type.get(node.__class__)
+        if general is None:
+            return special
+        return [*special, *(interested for when, interested in general if when is None or when(node))]
 
 
 def is_kernel(node: FunctionNode) -> bool:
@@ -152,7 +160,7 @@ def decorator_names(node: FunctionNode | ast.ClassDef) -> list[str]:
 def scan(tree: ast.Module, text: str, interest: Interest, module: str = "", is_package: bool = False) -> Scan:
     """Walk `tree` once."""
     names = Names(module, is_package)
-    walk = _Walk(interest, Scan(names, Scope("", None, None, None)), bool(KERNEL_IMPORT.search(text)))
+    walk = _Walk(interest, Scan(names, Scope("", None, None, None)), is_kernel_file(text))
     walk.run(tree)
     find_rebound(tree, text, names)
     return walk.found

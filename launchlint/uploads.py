@@ -85,7 +85,7 @@ def destination(node: ast.Call, ctx: Context) -> Device | None:
     value = ctx.value(where)
     if value.is_tensor:
         return value.device
-    if value.kind is Kind.DTYPE or _names_dtype(where):
+    if value.kind is Kind.DTYPE or _names_dtype(where) or ctx.name(where).startswith("torch."):
         return None
     found = ctx.device(where)
     if found is Device.UNKNOWN and value.kind is Kind.DEVICE:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from launchlint.guards import is_once_test
 from launchlint.names import Names, dotted
 from launchlint.rule import FunctionNode
-from launchlint.scan import CACHES, FUNCTIONS, KERNEL_IMPORT, child_fields, decorator_names, is_kernel
+from launchlint.scan import CACHES, FUNCTIONS, child_fields, decorator_names, is_kernel, is_kernel_file
 
 ONCE = 1  # the call stands behind a test that lets it run once
 IN_TRAINING = 4  # the call stands in a loop that trains
@@ -77,7 +77,7 @@ class FileSummary:
 
 def summarize(path: str, module: str, is_package: bool, tree: ast.Module, text: str) -> FileSummary:
     """Walk `tree` once."""
-    walk = _Walk(path, module, is_package, bool(KERNEL_IMPORT.search(text)), ".backward(" in text or ".step(" in text)
+    walk = _Walk(path, module, is_package, is_kernel_file(text), ".backward(" in text or ".step(" in text)
     return walk.run(tree)
 
 

@@ -121,7 +121,10 @@ class Evaluator:
             return value
         if name in env:
             return NOTHING
-        if self.outside is not None and (target := self.names.targets.get(name)) and name.isupper():
+        target = self.names.targets.get(name)
+        if target is not None and target.startswith("torch.") and name in _DTYPES:
+            return DTYPE
+        if self.outside is not None and target is not None and name.isupper():
             return self.outside.constant(target)
         return value_of_name(name)
 
@@ -212,6 +215,8 @@ class Evaluator:
             return result.but(boolean=True)
         if result.kind is Kind.ARRAY:
             return result
+        if any(value.kind is Kind.UNKNOWN for value in values):
+            return NOTHING
         return SCALAR if result.kind in (Kind.SCALAR, Kind.LIST, Kind.TUPLE, Kind.DEVICE, Kind.DTYPE) else NOTHING
 
     def _binary(self, expr: ast.BinOp, env: Environment) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from launchlint import loops
 from launchlint.model import Applicability, Fix, Level, Meta, Policy, Span
-from launchlint.rule import Context, Hit, Loop, Outcome, Rule, Silence
+from launchlint.rule import Context, Hit, Loop, Outcome, Rule, Silence, stores_item
 from launchlint.values import Kind
 
 rule = Rule(
@@ -31,7 +31,7 @@ def check_call(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
             yield from _judge(node, target, ctx, f"`{method}`", Level.INFERRED)
 
 
-@rule.on(ast.Assign)
+@rule.on(ast.Assign, when=stores_item)
 def check_store(node: ast.Assign, ctx: Context) -> Iterator[Outcome]:
     """`t[a:b] = v` and `t[i] = number`."""
     match node:

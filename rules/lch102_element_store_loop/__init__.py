@@ -1,0 +1,78 @@
+"""LCH102: one tensor-valued store per turn of a loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from launchlint import loops
+from launchlint.model import Level, Meta, Policy
+from launchlint.rule import Context, Hit, Loop, Outcome, Rule, Silence, stores_item
+from launchlint.values import Kind
+
+rule = Rule(
+    Meta(
+        code="LCH102",
+        name="element-store-loop",
+        summary="a loop stores one slice or row of a tensor per turn, a few kernels each",
+        group="launches",
+        since="0.1.0",
+        policy=Policy.grid(known="- low high high", inferred="- - low medium"),
+    )
+)
+
+
+@rule.on(ast.Assign, when=stores_item)
+def check_store(node: ast.Assign, ctx: Context) -> Iterator[Outcome]:
+    """`out[i] = f(x[i])`."""
+    match node:
+        case ast.Assign(targets=[ast.Subscript() as target], value=value):
+            stored = ctx.value(value)
+            if stored.kind is Kind.SCALAR or (stored.is_tensor and stored.scalar) or ctx.value(target.slice).boolean:
+                return  # a number is LCH101's, a mask LCH304's
+            if stored.on_host and not stored.is_tensor:
+                return
+            yield from _judge(node, target, ctx)
+
+
+@rule.on(ast.AugAssign)
+def check_update(node: ast.AugAssign, ctx: Context) -> Iterator[Outcome]:
+    """`out[i] += f(x[i])`."""
+    if isinstance(node.target, ast.Subscript) and ctx.loops():
+        yield from _judge(node, node.target, ctx)
+
+
+@rule.on(ast.Call, names=("copy_",))
+def check_copy(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
+    """`dst[a:b].copy_(src[c:d])`."""
+    match node.func:
+        case ast.Attribute(value=ast.Subscript() as target) if ctx.loops():
+            if node.args and ctx.value(node.args[0]).on_host:
+                return  # an upload per turn is LCH202's or LCH203's
+            yield from _judge(node, target, ctx)
+
+
+def _judge(node: ast.Assign | ast.AugAssign | ast.Call, target: ast.Subscript, ctx: Context) -> Iterator[Outcome]:
+    loop = _loop_that_moves(target, ctx)
+    if loop is None:
+        return
+    base = ctx.value(target.value)
+    level = base.device_level(Level.INFERRED if isinstance(node, ast.Call) else Level.NO)
+    if level is Level.NO:
+        if base.is_tensor:
+            yield Silence(node, f"`{ctx.text(target.value)}` is a {base}")
+        return
+    if loops.has_few_turns(loop) or loops.walks_configuration(loop):
+        yield Silence(node, "the loop makes a few turns, or as many as the configuration says")
+        return
+    if loops.heavy_call(loop, ctx) is not None:
+        yield Silence(node, "a heavy call in the same loop outweighs the small launches")
+        return
+    yield Hit(node, f"the store launches at least one kernel for each {loops.describe(loop, ctx)}", level, related=((loop, "the loop"),))
+
+
+def _loop_that_moves(target: ast.Subscript, ctx: Context) -> Loop | None:
+    for loop in ctx.loops():
+        if loops.mentions(target.slice, loops.turned_names(loop)):
+            return loop
+    return None

@@ -1,0 +1,89 @@
+"""LCH103: small factories called once per element and then joined."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from launchlint import loops
+from launchlint.facts import torch_operations
+from launchlint.model import Applicability, Level, Meta, Policy
+from launchlint.rule import Context, Hit, Loop, Outcome, Rule, Silence
+from launchlint.values import Device
+
+rule = Rule(
+    Meta(
+        code="LCH103",
+        name="factory-per-element",
+        summary="a small tensor is made per element and the pieces are joined, one kernel or more each",
+        group="launches",
+        since="0.1.0",
+        policy=Policy.grid(known="- medium high high", inferred="- low medium medium"),
+        fix=Applicability.UNSAFE,
+    )
+)
+
+_JOINS = ("cat", "stack", "concat", "concatenate", "hstack", "vstack", "block_diag")
+_FACTORIES = frozenset("arange full zeros ones tensor as_tensor linspace eye full_like zeros_like ones_like new_full new_zeros new_ones new_tensor".split())
+
+
+@rule.on(ast.Call, names=_JOINS)
+def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
+    """`torch.cat([torch.arange(n, device=d) for n in counts])`, and the same with a list that a loop fills."""
+    if not ctx.name(node.func).startswith("torch.") or not node.args:
+        return
+    for piece, loop in _pieces(node.args[0], ctx):
+        made = _factory(piece, ctx)
+        if made is None:
+            continue
+        value = ctx.value(made)
+        if value.device is Device.HOST:
+            yield Silence(node, "the pieces are made on the host")
+            return
+        if loops.has_few_turns(loop) or loops.walks_configuration(loop) or loops.heavy_call(loop, ctx) is not None:
+            yield Silence(node, "the loop makes few or heavy turns")
+            return
+        level = Level.KNOWN if value.on_device else Level.INFERRED
+        yield Hit(node, f"one small tensor is made for each {loops.describe(loop, ctx)} and the pieces are joined: a kernel or more for each", level, related=((loop, "the loop"), (made, "made here")))
+        return
+
+
+def _pieces(joined: ast.expr, ctx: Context) -> Iterator[tuple[ast.expr, Loop]]:
+    """What is joined, with the loop that makes it."""
+    match joined:
+        case ast.ListComp() | ast.GeneratorExp():
+            yield joined.elt, joined
+        case ast.Call(func=ast.Name(id="list" | "tuple"), args=[ast.ListComp() | ast.GeneratorExp() as inner]):
+            yield inner.elt, inner
+        case ast.Name(id=name):
+            yield from _appended(name, ctx)
+
+
+def _appended(name: str, ctx: Context) -> Iterator[tuple[ast.expr, Loop]]:
+    """What loops of this function append to the list `name`, and the comprehension it is made by."""
+    for statement in ctx.assigned(name):
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.ListComp):
+            yield statement.value.elt, statement.value
+    root = ctx.function.node
+    if root is None:
+        return
+    for loop in ast.walk(root):
+        if isinstance(loop, (ast.For, ast.While)):
+            for call in loops.calls_in(loop):
+                match call:
+                    case ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr="append"), args=[piece]) if held == name:
+                        yield piece, loop
+
+
+def _factory(piece: ast.expr, ctx: Context) -> ast.Call | None:
+    """The factory call in a piece, also below arithmetic and views: `torch.arange(n, device=d) + start`."""
+    operations = torch_operations()
+    for node in ast.walk(piece):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FACTORIES:
+            if ctx.name(node.func).startswith("torch.") or node.func.attr.startswith("new_"):
+                return node
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            operation = operations.get(node.func.attr)
+            if operation is not None and operation.heavy:
+                return None
+    return None

@@ -1,0 +1,60 @@
+"""LCH106: a device tensor rebuilt in every step from what never changes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from launchlint import uploads
+from launchlint.model import Applicability, Level, Meta, Policy
+from launchlint.rule import Context, Hit, Outcome, Rule, Silence
+from launchlint.values import Device, Kind
+
+rule = Rule(
+    Meta(
+        code="LCH106",
+        name="constant-rebuilt",
+        summary="a device tensor is rebuilt in every step from constants",
+        group="launches",
+        since="0.1.0",
+        policy=Policy.grid(known="- medium high high", inferred="- - medium medium"),
+        fix=Applicability.SAFE,
+    )
+)
+
+
+@rule.on(ast.Call, names=uploads.CONSTRUCTORS)
+def check_constructor(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
+    """`torch.tensor([0, 1], device=device)`: uploaded again in every step."""
+    data = uploads.data_of(node)
+    if data is None or not uploads.constructor(node, ctx) or not isinstance(data, (ast.List, ast.Tuple)) or not data.elts:
+        return
+    device = uploads.goes_to(node, ctx)
+    if device is None or not ctx.is_constant(data):
+        return
+    if device is Device.HOST:
+        yield Silence(node, "its device is the host")
+        return
+    yield Hit(node, "the same list is uploaded in every step, and the host waits for the copy; build it once, or write it on the device", Level.KNOWN if device is Device.DEVICE else Level.INFERRED)
+
+
+@rule.on(ast.BinOp, when=lambda node: isinstance(node.left, ast.Call) or isinstance(node.right, ast.Call))
+def check_range(node: ast.BinOp, ctx: Context) -> Iterator[Outcome]:
+    """`torch.arange(self.n, device=device) + self.offset`: two launches for what never changes."""
+    for side, other in ((node.left, node.right), (node.right, node.left)):
+        if not isinstance(side, ast.Call) or ctx.name(side.func) != "torch.arange":
+            continue
+        device = ctx.keyword(side, "device")
+        if device is None or ctx.device(device) is not Device.DEVICE:
+            continue
+        bounds_constant = all(ctx.is_constant(argument) for argument in side.args)
+        if not bounds_constant:
+            continue
+        value = ctx.value(other)
+        if ctx.is_constant(other) and (value.kind is not Kind.SCALAR or _is_attribute(other)):
+            yield Hit(node, "the same range is built and shifted on the device in every step; keep it as a buffer, keyed by all that it depends on", Level.KNOWN)
+            return
+
+
+def _is_attribute(expr: ast.expr) -> bool:
+    return isinstance(expr, ast.Attribute)

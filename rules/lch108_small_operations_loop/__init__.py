@@ -1,0 +1,88 @@
+"""LCH108: a data-sized loop of several small tensor operations."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from launchlint import loops
+from launchlint.facts import torch_operations
+from launchlint.model import Level, Meta, Policy
+from launchlint.names import last_name
+from launchlint.rule import Context, Hit, Loop, Outcome, Rule, Silence
+from launchlint.values import Device, Kind
+
+rule = Rule(
+    Meta(
+        code="LCH108",
+        name="small-operations-loop",
+        summary="a loop over requests, images or groups makes several small tensor operations per turn",
+        group="launches",
+        since="0.1.0",
+        policy=Policy.grid(known="- - medium high", inferred="- - - low"),
+    )
+)
+
+_MANY = 2
+
+
+@rule.on(ast.For)
+def check(node: ast.For, ctx: Context) -> Iterator[Outcome]:
+    """`for n in lengths: parts.append(torch.arange(n, device=d) + start)` and its kind."""
+    if any(isinstance(item, ast.For) for item in node.body):
+        return  # the inner loop is the better place
+    launches = _launches(node, ctx)
+    if sum(count for _, count, _ in launches) < _MANY:
+        return
+    if loops.has_few_turns(node) or loops.walks_configuration(node):
+        yield Silence(node, "the loop makes a few turns, or as many as the configuration says")
+        return
+    if (heavy := loops.heavy_call(node, ctx)) is not None:
+        yield Silence(node, f"`{last_name(heavy.func)}` in the same loop outweighs the small launches")
+        return
+    if not _is_data_sized(node, ctx):
+        yield Silence(node, "nothing shows that the loop grows with the data")
+        return
+    known = [item for item in launches if item[2]]
+    level = Level.KNOWN if known else Level.INFERRED
+    count = sum(number for _, number, _ in launches)
+    yield Hit(
+        node,
+        f"about {count} small launches for each {loops.describe(node, ctx)}; batch the turns into one operation",
+        level,
+        related=tuple((call, "a launch per turn") for call, _, _ in launches[:4]),
+        span=ctx.source.header(node),
+    )
+
+
+def _launches(node: ast.For, ctx: Context) -> list[tuple[ast.expr, int, bool]]:
+    """Operations of the body that launch, with their kernels and whether their device is proven."""
+    found: list[tuple[ast.expr, int, bool]] = []
+    operations = torch_operations()
+    for call in loops.calls_in(node):
+        operation = operations.get(last_name(call.func))
+        if operation is None or operation.does != "launch" or operation.heavy or operation.launches < 1:
+            continue
+        value = ctx.value(call)
+        if isinstance(call.func, ast.Attribute) and not ctx.name(call.func).startswith("torch."):
+            receiver = ctx.value(call.func.value)
+            if not receiver.is_tensor or receiver.device is Device.HOST:
+                continue
+            value = receiver
+        elif not ctx.name(call.func).startswith("torch."):
+            continue
+        if value.kind is Kind.TENSOR and value.device is not Device.HOST:
+            found.append((call, 1, value.on_device and not value.by_name))
+    return found
+
+
+def _is_data_sized(node: ast.For, ctx: Context) -> bool:
+    """The loop walks a host list or array, a range over a length that is not configuration, or zips of such."""
+    walked = loops.iterated(node)
+    if walked is None or ctx.is_constant(walked):
+        return False
+    value = ctx.value(walked)
+    if value.is_tensor:
+        return False
+    text = ctx.text(walked)
+    return not any(word in text for word in ("layers", "blocks", "modules", "experts", "config", "num_heads", "world_size", "stages", "levels"))

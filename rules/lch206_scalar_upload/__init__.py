@@ -1,0 +1,52 @@
+"""LCH206: a number made into a device tensor."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from launchlint import uploads
+from launchlint.model import Applicability, Level, Meta, Policy
+from launchlint.rule import Context, Hit, Outcome, Rule, Silence, stores_item
+from launchlint.values import Device, Kind
+
+rule = Rule(
+    Meta(
+        code="LCH206",
+        name="scalar-upload",
+        summary="a number is uploaded as a tensor of its own, and the host waits for the copy",
+        group="uploads",
+        since="0.1.0",
+        policy=Policy.grid(known="- medium high high", inferred="- - medium medium"),
+        fix=Applicability.SAFE,
+    )
+)
+
+
+@rule.on(ast.Call, names=uploads.CONSTRUCTORS)
+def check_constructor(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
+    """`torch.tensor(0.5, device=device)`."""
+    data = uploads.data_of(node)
+    if data is None or not uploads.constructor(node, ctx) or ctx.value(data).kind is not Kind.SCALAR:
+        return
+    device = uploads.goes_to(node, ctx)
+    if device is None:
+        return
+    if device is Device.HOST:
+        yield Silence(node, "its device is the host")
+        return
+    level = Level.KNOWN if device is Device.DEVICE else Level.INFERRED
+    yield Hit(node, "one number is uploaded through pageable memory, and the host waits; operators take the number itself, `torch.full` writes it on the device", level)
+
+
+@rule.on(ast.Assign, when=stores_item)
+def check_store(node: ast.Assign, ctx: Context) -> Iterator[Outcome]:
+    """`t[i] = number` on a device tensor: before a recent torch the number was uploaded."""
+    match node:
+        case ast.Assign(targets=[ast.Subscript(value=target, slice=index)], value=stored):
+            base, value = ctx.value(target), ctx.value(stored)
+            if base.device_level() is not Level.KNOWN or value.kind is not Kind.SCALAR or ctx.loops():
+                return
+            parts = index.elts if isinstance(index, ast.Tuple) else [index]
+            if all(ctx.value(part).kind is Kind.SCALAR and not isinstance(part, (ast.Slice, ast.Constant)) for part in parts):
+                yield Hit(node, "the number stored at one place is uploaded first in older torch; a slice store (`t[i:i + 1] = v`) is a plain fill", Level.INFERRED)
