@@ -91,7 +91,10 @@ def _marked(report: Report) -> list[str]:
     from launchlint import settings
     from launchlint.audit import findings
 
-    return findings.mark(report, settings.load(os.getcwd()))
+    try:
+        return findings.mark(report, settings.load(os.getcwd()))
+    except settings.SettingsError as error:
+        raise UsageError(str(error)) from None
 
 
 def find(target: str) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ import torch
 from launchlint.audit.memory import Memory, marks
 
 MASKS = (torch.bool, torch.uint8)
+NONZERO_KERNELS = 3  # about, as in the table of facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a condition adds: values read back (each waits), and blocking uploads of host operands (each waits)."""
+    """What a condition adds: values read back (each waits), blocking uploads of host operands (each waits), and kernels."""
 
     reads: int = 0
     uploads: int = 0
     note: str = ""
     upload_bytes: int = 0
+    launches: int = 0
 
 
 NOTHING = Cost()
@@ -66,7 +68,7 @@ def index_read(call: Call) -> Cost:
     uploads = [index for index in indices if on_host(index)]
     reads = sum(1 for index in indices if index.dtype in MASKS and on_device(index))
     note = "mask turned into indices, their number read back" if reads else "host index uploaded" if uploads else ""
-    return Cost(reads, len(uploads), note, size_in_bytes(uploads))
+    return Cost(reads, len(uploads), note, size_in_bytes(uploads), reads * NONZERO_KERNELS)
 
 
 def index_store(call: Call) -> Cost:
@@ -82,14 +84,14 @@ def index_store(call: Call) -> Cost:
     uploads += [value] if on_host(value) and value.dim() == 0 else []
     reads = sum(1 for mask in masks if on_device(mask))
     note = "mask turned into indices, their number read back" if reads else "host index or value uploaded" if uploads else ""
-    return Cost(reads, len(uploads), note, size_in_bytes(uploads))
+    return Cost(reads, len(uploads), note, size_in_bytes(uploads), reads * NONZERO_KERNELS)
 
 
 def repeats(call: Call) -> Cost:
     """Device repeats without `output_size`: their sum and the check of their sign are read back."""
     if not call.overload.startswith("Tensor") or call.kwargs.get("output_size") is not None:
         return NOTHING
-    return Cost(2, note="sum and sign of the repeats read back; output_size= avoids it")
+    return Cost(2, note="sum and sign of the repeats read back; output_size= avoids it", launches=2)
 
 
 def where(call: Call) -> Cost:

@@ -159,8 +159,9 @@ def count(state: State, func: Any, call: Call, inputs: Sequence[torch.Tensor]) -
             record_copy(state, name, call.args[0], call.args[1], bool(call.argument(2, "non_blocking", False)))
             return
     report_strangers(state, name, inputs, operation)
-    record_cost(state, name, CHECKS.get(operation.waits, CHECKS["no"])(call))
-    launches = launches_of(operation, name, call)
+    cost = CHECKS.get(operation.waits, CHECKS["no"])(call)
+    record_cost(state, name, cost)
+    launches = launches_of(operation, name, call) + cost.launches
     if launches and not_empty(call.result, inputs):
         state.record("launch", name, launches)
 
