@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from launchlint.baseline import FILE_NAME, Baseline, Key, keys_of, load
 from launchlint.settings import Settings
 from launchlint.streams import Trouble, complain, put, put_bytes, wants_colour, write
 
@@ -45,13 +46,48 @@ def run(options: argparse.Namespace, settings_of: Callable[[Sequence[str]], Sett
     return run.stdin(name) if stdin else run.files(options.paths)
 
 
+class Linter:
+    """Settings, rules and known findings of a run: everything that both checking and fixing ask."""
+
+    def __init__(self, settings: Settings, rules: tuple[Rule, ...], jobs: int, baseline: Baseline | None) -> None:
+        self.settings = settings
+        self.rules = rules
+        self.jobs = jobs
+        self.baseline = baseline
+        self.gone = 0  # entries of the baseline that the last run over files did not find any more
+
+    def files(self, paths: Sequence[str], progress: Callable[[int], None] | None = None) -> Report:
+        """Check files, each in the light of all."""
+        from launchlint import engine
+        from launchlint.report import read
+
+        report = engine.check_files(paths, self.rules, self.settings, jobs=self.jobs, progress=progress)
+        if self.baseline is not None:
+            seen: Counter[Key] = Counter()
+            sources = {file.path: read(file.path) for file in report.files if file.findings}
+            for number, file in enumerate(report.files):
+                if file.findings:
+                    seen.update(keys_of(file, sources[file.path], self.settings))
+                    report.files[number] = self.baseline.apply(file, sources[file.path], self.settings)
+            self.gone = self.baseline.gone(seen, paths, self.settings).total()
+        return report
+
+    def source(self, source: Source) -> FileReport:
+        """Check one text."""
+        from launchlint import engine
+
+        report = engine.check_source(source, self.rules, self.settings)
+        return report if self.baseline is None else self.baseline.apply(report, source, self.settings)
+
+
 class _Check:
     """One run of `check`."""
 
     def __init__(self, options: argparse.Namespace, settings: Settings, rules: tuple[Rule, ...]) -> None:
         self.options = options
         self.settings = settings
-        self.rules = rules
+        self.linter = Linter(settings, rules, options.jobs or _cores(), _baseline(options, settings))
+        self.fixing = settings.fix or options.diff
 
     def files(self, paths: Sequence[str]) -> int:
         from launchlint import discover, report
@@ -61,52 +97,48 @@ class _Check:
             for path, reason in found.skipped:
                 complain(f"skipped: {report.readable(path)}: {reason}")
         with _progress(len(found.files), self.options) as progress:
-            checked = self._check(found.files, progress)
-        fixing = _Fixing(self.settings, self.rules, self.options.diff)
-        for _ in range(ROUNDS if self.settings.fix or self.options.diff else 0):
+            checked = self.linter.files(found.files, progress)
+        fixing = _Fixing(self.linter, self.options.diff)
+        for _ in range(ROUNDS if self.fixing else 0):
             if not fixing.round(checked.files):
                 break
-            checked = self._check(found.files)  # what is left stands on other lines, and other files may have become hot or cold
+            checked = self.linter.files(found.files)  # what is left stands on other lines, and other files may have become hot or cold
         result = self._gather(checked.files, checked.stats)
         result.problems[:0] = [*found.problems, *fixing.problems]
         result.fixed = fixing.fixed
+        if self.linter.gone:
+            result.notes.append(f"{report.plural(self.linter.gone, 'known finding')} gone: `launchlint baseline prune` takes them out")
         if not found.files and not found.problems:
             result.notes.append("no file given" if not paths else "no Python file to check there")
         return self._finish(result)
 
-    def _check(self, paths: Sequence[str], progress: Callable[[int], None] | None = None) -> Report:
-        from launchlint import engine
-
-        return engine.check_files(paths, self.rules, self.settings, jobs=self.options.jobs or _cores(), progress=progress)
-
     def stdin(self, name: str) -> int:
-        from launchlint import discover, engine
+        from launchlint import discover
         from launchlint.model import FileReport, Problem
         from launchlint.source import Source, SourceError
 
         data = sys.stdin.buffer.read()
+        source = Source(name, "")
         if self.settings.force_exclude and name != "-" and discover.is_excluded(name, self.settings):
-            return self._finish(self._gather([], {}))
-        try:
-            source = Source.from_bytes(name, data)
-            report = engine.check_source(source, self.rules, self.settings)
-        except SourceError as error:
-            source = Source(name, "")
-            report = FileReport(name, problems=[Problem(name, error.reason, error.line)])
-        if not self.settings.fix and not self.options.diff:
+            report = FileReport(name)
+        else:
+            try:
+                source = Source.from_bytes(name, data)
+                report = self.linter.source(source)
+            except SourceError as error:
+                report = FileReport(name, problems=[Problem(name, error.reason, error.line)])
+        if not self.fixing:
             return self._finish(self._gather([report], {}, {name: source}))
         return self._finish_fixed_stdin(source, report, data)
 
     def _finish_fixed_stdin(self, source: Source, report: FileReport, data: bytes) -> int:
         """Standard input cannot be changed: the fixed text goes to standard output and the report to standard error."""
-        from launchlint import engine
-
-        fixing = _Fixing(self.settings, self.rules, self.options.diff)
+        fixing = _Fixing(self.linter, self.options.diff)
         fixed = fixing.fix(source, report)
-        if self.settings.fix and not self.options.diff:
-            put_bytes(fixed.encode(fixed.text) if fixed.text != source.text else data)
-            if fixed.text != source.text:
-                report = engine.check_source(fixed, self.rules, self.settings)
+        if not self.options.diff:
+            changed = fixed.text != source.text
+            put_bytes(fixed.encode(fixed.text) if changed else data)
+            report = self.linter.source(fixed) if changed else report
         result = self._gather([report], {}, {source.path: fixed})
         result.problems += fixing.problems
         result.fixed = fixing.fixed
@@ -140,13 +172,12 @@ class _Check:
 class _Fixing:
     """Applies fixes, or with `diff` prints what they would change."""
 
-    def __init__(self, settings: Settings, rules: tuple[Rule, ...], diff: bool) -> None:
+    def __init__(self, linter: Linter, diff: bool) -> None:
         from launchlint.model import Applicability
 
-        self.settings = settings
-        self.rules = rules
+        self.linter = linter
         self.diff = diff
-        self.floor = Applicability.UNSAFE if settings.unsafe_fixes else Applicability.SAFE
+        self.floor = Applicability.UNSAFE if linter.settings.unsafe_fixes else Applicability.SAFE
         self.problems: list[Problem] = []
         self.fixed: Counter[str] = Counter()
         self.failed: set[str] = set()
@@ -183,7 +214,7 @@ class _Fixing:
 
         from launchlint import fixes
 
-        done = fixes.fix_source(source, lambda current: self._check(current, source, report), self.floor, self.settings)
+        done = fixes.fix_source(source, lambda current: self._check(current, source, report), self.floor, self.linter.settings)
         if done.problems:
             self.problems += done.problems
             self.failed.add(source.path)
@@ -195,11 +226,7 @@ class _Fixing:
 
     def _check(self, current: Source, source: Source, report: FileReport) -> Sequence[Finding]:
         """What is found in a round; the first round takes what the run has already found, which saw the whole tree."""
-        from launchlint import engine
-
-        if current.text == source.text:
-            return report.findings
-        return engine.check_source(current, self.rules, self.settings).findings
+        return report.findings if current.text == source.text else self.linter.source(current).findings
 
 
 @contextmanager
@@ -215,6 +242,43 @@ def _progress(total: int, options: argparse.Namespace) -> Iterator[Callable[[int
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("checking", total=total)
         yield lambda done: bar.advance(task, done)
+
+
+def _baseline(options: argparse.Namespace, settings: Settings) -> Baseline | None:
+    if options.no_baseline:
+        return None
+    if options.baseline:
+        return load(options.baseline)
+    return load(os.path.join(settings.root, settings.baseline)) if settings.baseline else None
+
+
+def run_baseline(options: argparse.Namespace, settings_of: Callable[[Sequence[str]], Settings]) -> int:
+    """Carry out `baseline write`, `update` or `prune` and return the exit code."""
+    from launchlint import discover, registry
+    from launchlint.report import plural, read, readable
+
+    settings = settings_of(options.paths)
+    path = options.baseline or os.path.join(settings.root, settings.baseline or FILE_NAME)
+    if options.action == "write" and os.path.exists(path):
+        raise Trouble(f"{path}: exists; `launchlint baseline update` takes what is new into it")
+    old = Baseline(path) if options.action == "write" else load(path)
+    found = discover.find(options.paths, settings)
+    checked = Linter(settings, registry.select(settings), _cores(), None).files(found.files)
+    seen: Counter[Key] = Counter()
+    for file in checked.files:
+        seen.update(keys_of(file, read(file.path), settings) if file.findings else ())
+    gone = old.gone(seen, found.files, settings)
+    new = Baseline(path, old.known - gone if options.action == "prune" else (old.known - gone) | seen)
+    try:
+        new.write()
+    except OSError as error:
+        raise Trouble(f"{path}: {error.strerror or error}") from error
+    added = new.known - old.known
+    put(f"{readable(path)}: {plural(new.known.total(), 'known finding')}, {added.total()} added, {gone.total()} gone\n")
+    problems = [*found.problems, *(problem for file in checked.files for problem in file.problems)]
+    for problem in problems:
+        complain(f"error: {readable(str(problem))}")
+    return TROUBLE if problems else CLEAN
 
 
 def _cores() -> int:

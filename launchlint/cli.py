@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from launchlint.settings import Settings
 
-COMMANDS = ("check", "rule", "explain", "rules", "why", "settings", "audit")
+COMMANDS = ("check", "baseline", "rule", "explain", "rules", "why", "settings", "audit")
 TROUBLE = 2
 INTERRUPTED = 130
 
@@ -77,6 +77,7 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     parser.add_argument("-V", "--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=argparse.ArgumentParser)
     _add_check(commands)
+    _add_baseline(commands)
     for name in ("rule", "explain"):
         rule = commands.add_parser(name, help="print the page of a rule" if name == "rule" else "the same as rule")
         rule.add_argument("rule", metavar="CODE", help="code or name of a rule")
@@ -131,6 +132,8 @@ def _add_check(commands: Any) -> None:
     check = commands.add_parser("check", help="check files and folders")
     check.add_argument("paths", nargs="*", metavar="PATH", help="files and folders; `-` reads standard input")
     _add_settings(check)
+    check.add_argument("--baseline", metavar="FILE", help="leave out the known findings in FILE")
+    check.add_argument("--no-baseline", action="store_true", help="also those that the baseline knows")
     fixes = check.add_argument_group("fixing")
     fixes.add_argument("--fix", action=Switch, help="apply safe fixes")
     fixes.add_argument(
@@ -154,6 +157,16 @@ def _add_check(commands: Any) -> None:
     files.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="number of processes (default: one a core for many files)")
     files.add_argument("--no-cache", action="store_true", help="neither read nor write a cache")
     check.set_defaults(run=_check)
+
+
+def _add_baseline(commands: Any) -> None:
+    text = "write: what is found now is known; update: also what is new, without what is gone; prune: without what is gone"
+    baseline = commands.add_parser("baseline", help="keep a file of known findings", description=text)
+    baseline.add_argument("action", choices=("write", "update", "prune"))
+    baseline.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="files and folders (default: here)")
+    baseline.add_argument("--baseline", metavar="FILE", help="the file (default: as set, or launchlint-baseline.json)")
+    _add_settings(baseline)
+    baseline.set_defaults(run=_baseline)
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
@@ -209,6 +222,12 @@ def _check(options: argparse.Namespace) -> int:
     from launchlint import check
 
     return check.run(options, lambda paths: _settings_of(options, paths))
+
+
+def _baseline(options: argparse.Namespace) -> int:
+    from launchlint import check
+
+    return check.run_baseline(options, lambda paths: _settings_of(options, paths))
 
 
 def _rule(options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ Which rules run is decided by launchlint's own settings, since flake8 forgets a 
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,6 +20,7 @@ from launchlint import __version__
 if TYPE_CHECKING:
     import argparse
 
+    from launchlint.baseline import Baseline
     from launchlint.rule import Rule
     from launchlint.settings import Settings
 
@@ -38,6 +40,7 @@ class Plugin:
 
     settings: ClassVar[Settings | None] = None
     rules: ClassVar[tuple[Rule, ...]] = ()
+    baseline: ClassVar[Baseline | None] = None
 
     def __init__(self, tree: ast.Module, lines: list[str], filename: str = "-") -> None:
         self.tree = tree
@@ -61,6 +64,8 @@ class Plugin:
         rules = self.rules or registry.select(settings)
         source = Source.from_lines(self.filename, self.lines, self.tree)
         report = engine.check_source(source, rules, settings)
+        if self.baseline is not None:
+            report = self.baseline.apply(report, source, settings)
         for finding in report.findings:
             place = source.position(finding.span.start)
             name = registry.load()[finding.code].meta.name
@@ -86,11 +91,13 @@ class Plugin:
         from flake8.exceptions import ExecutionError
 
         from launchlint import registry
+        from launchlint.baseline import load
         from launchlint.settings import SettingsError
 
         try:
             cls.settings = _settings(options)
             cls.rules = registry.select(cls.settings)
+            cls.baseline = load(os.path.join(cls.settings.root, cls.settings.baseline)) if cls.settings.baseline else None
         except (SettingsError, registry.RegistryError) as error:
             raise ExecutionError(f"launchlint: {error}") from error
 

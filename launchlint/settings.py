@@ -57,6 +57,7 @@ class Settings:
     extend_safe_fixes: tuple[str, ...] = ()
     extend_unsafe_fixes: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    baseline: str = ""  # file of known findings, relative to the root
     fix: bool = False
     unsafe_fixes: bool = False
     preset: str = ""
@@ -99,7 +100,10 @@ class Settings:
 
 # Fields that are about the run or about finding files, and therefore mean nothing for one file.
 WHOLE_RUN = frozenset(
-    {"exclude", "extend_exclude", "force_exclude", "respect_gitignore", "hot", "cold", "per_file_ignores", "fix", "unsafe_fixes", "preset"}
+    (
+        *("exclude", "extend_exclude", "force_exclude", "respect_gitignore", "hot", "cold", "per_file_ignores"),
+        *("baseline", "fix", "unsafe_fixes", "preset"),
+    )
 )
 INTERNAL = frozenset({"overrides", "file", "root", "given", "of_file"})
 SELECTION = frozenset({"select", "extend_select", "ignore", "preview"})
@@ -121,15 +125,24 @@ def kebab(name: str) -> str:
 
 def load(start: str, config: str | None = None, isolated: bool = False) -> Settings:
     """The settings for a run that starts in the folder `start`; raise SettingsError where they cannot be used."""
-    if isolated:
-        return Settings(root=os.path.abspath(start))
-    path = config or find(start)
+    path = None if isolated else config or find(start)
     if path is None:
-        return Settings(root=os.path.abspath(start))
+        return Settings(root=_top(start))
     table = read_table(path)
     if table is None:
         raise SettingsError(f"{path}: has no [tool.launchlint] table")
     return read(table, path)
+
+
+def _top(start: str) -> str:
+    """The top of the repository that `start` lies in, so that names do not depend on what was asked for; else here."""
+    folder = os.path.abspath(start)
+    while not os.path.exists(os.path.join(folder, ".git")):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return os.getcwd()
+        folder = parent
+    return folder
 
 
 def find(start: str) -> str | None:

@@ -172,6 +172,16 @@ def test_flake8_with_noqa_disabled_or_a_config(installed: Environment, project: 
     assert [code for *_, code in flake8(installed, project, "receiver.py")] == ["LCH202"]
 
 
+def test_flake8_knows_the_baseline(installed: Environment, project: Path) -> None:
+    (project / "launchlint.toml").write_text('baseline = "known.json"\n', encoding="utf-8")
+    assert installed.run("launchlint", "baseline", "write", cwd=project).returncode == 0
+    assert flake8(installed, project, "receiver.py") == []
+    new = DEMO + "\n    def again(self, rows: torch.Tensor) -> torch.Tensor:\n        return torch.tensor([1, 2], device=rows.device)\n"
+    (project / "receiver.py").write_text(new.replace("return ids, per", "self.again(rows)\n        return ids, per"), encoding="utf-8")
+    assert flake8(installed, project, "receiver.py") == launchlint(installed, project, "receiver.py")
+    assert len(flake8(installed, project, "receiver.py")) == 1
+
+
 def test_flake8_with_wrong_settings_ends_with_one_line(installed: Environment, project: Path) -> None:
     (project / "launchlint.toml").write_text("selct = []\n", encoding="utf-8")
     done = installed.run("python", "-m", "flake8", ".", cwd=project)

@@ -31,7 +31,9 @@ def test_defaults_without_a_file(tmp_path: Path) -> None:
     assert settings.min_confidence is Confidence.MEDIUM
     assert settings.devices == ("cuda",)
     assert settings.pin_memory == "True"
-    assert settings.root == str(tmp_path)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "deep").mkdir()
+    assert load(str(tmp_path / "deep"), isolated=True).root == str(tmp_path), "names do not depend on what was asked for"
 
 
 def test_every_key_is_read(tmp_path: Path) -> None:
@@ -56,6 +58,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         require-reasons = true
         extend-safe-fixes = ["LCH202"]
         extend-unsafe-fixes = ["LCH101"]
+        baseline = "known.json"
         fix = true
         unsafe-fixes = true
         [tool.launchlint.per-file-ignores]
