@@ -11,26 +11,12 @@ from fixed_receiver.budgets import BUDGETS, Spent
 from fixed_receiver.cache import IdCache, build_entry
 from fixed_receiver.checks import Check, check_decode, check_marking, check_round_trip, check_values, raises, some_layouts
 from fixed_receiver.gpu import Gpu
-from fixed_receiver.layouts import SHAPES, Layout, spread
+from fixed_receiver.layouts import SHAPES, Layout, large_layout, published_layout
 from fixed_receiver.trace import Counts
 from fixed_receiver.variants import CODES, DEFECTS, expand, refusal
 
 RAISING = ("V1", "V2")  # waits that torch's sync debug mode sees; a pageable copy (V2b) it does not
 POISON = -7_777_777
-
-
-def published_layout(rows: int = 4096) -> Layout:
-    """The shape of the published case: 28 local experts, 22 of them with rows, on the second of eight ranks."""
-    busy = spread("zipf", 22, rows - 22, seed=1)  # one row is added to each, so that none of them is empty
-    real = [0] * 28
-    for place, count in zip([i for i in range(28) if i % 5 != 2], busy, strict=True):
-        real[place] = count + 1
-    return Layout(tuple(real), first=28)
-
-
-def large_layout(experts: int, rows: int, shape: str = "holes") -> Layout:
-    """A layout of later experts, a fifth of them empty unless another shape is asked for."""
-    return Layout(spread(shape, experts, rows, seed=experts), first=experts)
 
 
 def check_device_values(gpu: Gpu, small: bool = False) -> Check:

@@ -15,9 +15,8 @@ import torch
 
 from fixed_receiver.cache import IdCache
 from fixed_receiver.checks import Check
-from fixed_receiver.device_checks import large_layout, published_layout
 from fixed_receiver.gpu import Gpu
-from fixed_receiver.layouts import Layout
+from fixed_receiver.layouts import Layout, large_layout, published_layout
 from fixed_receiver.timing import percentile, slope, summarize, take_times, undisturbed
 from fixed_receiver.variants import CODES, expand, refusal
 
@@ -94,8 +93,8 @@ def time_kernels(gpu: Gpu, rows: int = 65536) -> Check:
     layout = large_layout(28, rows)
     busy = sum(count > 0 for count in layout.real)
     for code, call in calls_for(gpu, layout).items():
-        if code in ("V1", "V2"):
-            continue  # they wait for the queue that this needs
+        if code in ("V1", "V2", "V2b"):
+            continue  # they wait, or may wait, for the queue that this needs
         number = max(1, QUEUE_LIMIT // (busy if code == "V0" else 12))
         samples = []
         for _ in range(5):

@@ -99,7 +99,8 @@ class Gpu:
         """How often pinned memory was asked of the driver since the start; None where torch does not say."""
         if not hasattr(torch.cuda, "host_memory_stats"):
             return None
-        return int(torch.cuda.host_memory_stats().get("num_host_alloc", 0))
+        count = torch.cuda.host_memory_stats().get("num_host_alloc")
+        return None if count is None else int(count)
 
     def trace(self, call: Callable[[], object]) -> Counts:
         """What `call` does on the device, by the profiler."""

@@ -1,11 +1,13 @@
 """One launch for what takes torch three to nine: ids of expanded rows, and ids of a decode step.
 
 Needs Triton, which comes with torch's CUDA builds. Where it is missing `MISSING` says so, and calling a kernel raises
-RuntimeError with it. With TRITON_INTERPRET=1 in the environment the kernels run on the CPU.
+RuntimeError with it. With TRITON_INTERPRET=1 in the environment the kernels run on the CPU. A kernel is launched on the
+current device, so that has to be the one of the tensors, as it is in a rank that owns one device.
 
 No `from __future__ import annotations` here: Triton reads the annotations of its kernels.
 """
 
+import functools
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +29,11 @@ else:
 
 if not MISSING:
 
-    @triton.jit(do_not_specialize=["rows", "first"])  # type: ignore[untyped-decorator, unused-ignore]
+    @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
+    def probe_kernel(number):  # type: ignore[no-untyped-def]
+        tl.store(number, 7)
+
+    @triton.jit(do_not_specialize=["rows", "experts", "first", "alignment"])  # type: ignore[untyped-decorator, unused-ignore]
     def owner_kernel(  # type: ignore[no-untyped-def]
         psum,
         real,
@@ -110,6 +116,16 @@ def launch_decode(local: torch.Tensor, received: torch.Tensor, first: int, num_e
     return ids
 
 
+@functools.cache
+def probe_interpreter() -> str:
+    """Empty if the interpreter writes what a kernel stores; some pairs of Triton and numpy (3.1 and 2) store nothing at all."""
+    number = torch.zeros(1, dtype=torch.int64)
+    probe_kernel[(1,)](number)
+    if number.item() == 7:
+        return ""
+    return f"the interpreter of Triton {triton.__version__} stores nothing beside this numpy"
+
+
 def blocks(elements: int) -> int:
     """Programs of BLOCK elements that cover `elements`."""
     return -(-elements // BLOCK)
@@ -123,6 +139,8 @@ def refuse_missing() -> None:
 
 def lacking(device: torch.device) -> str:
     """What is missing to run the kernels on `device`; empty where they run, compiled or interpreted."""
-    if MISSING or device.type == "cuda" or INTERPRETED:
+    if MISSING or device.type == "cuda":
         return MISSING
+    if INTERPRETED:
+        return probe_interpreter()
     return f"Triton has no kernels for {device.type}; TRITON_INTERPRET=1 in the environment interprets them"

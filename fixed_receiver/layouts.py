@@ -87,3 +87,17 @@ def spread(shape: str, experts: int, rows: int, seed: int = 0) -> tuple[int, ...
     for place in range(rows - sum(counts)):
         counts[busy[place % len(busy)]] += 1
     return tuple(counts)
+
+
+def published_layout(rows: int = 4096) -> Layout:
+    """The shape of the published case: 28 local experts, 22 of them with rows, on the second of eight ranks."""
+    busy = spread("zipf", 22, rows - 22, seed=1)  # one row is added to each, so that none of them is empty
+    real = [0] * 28
+    for place, count in zip([i for i in range(28) if i % 5 != 2], busy, strict=True):
+        real[place] = count + 1
+    return Layout(tuple(real), first=28)
+
+
+def large_layout(experts: int, rows: int, shape: str = "holes") -> Layout:
+    """A layout of later experts, a fifth of them empty unless another shape is asked for."""
+    return Layout(spread(shape, experts, rows, seed=experts), first=experts)

@@ -24,6 +24,7 @@ from fixed_receiver.checks import (
     some_layouts,
 )
 from fixed_receiver.gpu import Gpu, describe_machine
+from fixed_receiver.layouts import published_layout
 
 SCHEMA = 1
 SECONDS = 150.0
@@ -48,7 +49,7 @@ def host_parts() -> list[Part]:
         Part("marking", lambda: check_marking(host, some_layouts((1, 3, 28, 256), (0, 1, 500), (1, 8, 128)))),
         Part("decode", lambda: check_decode(host)),
         Part("round trip", lambda: check_round_trip(host)),
-        Part("meta", lambda: check_meta(device_checks.published_layout())),
+        Part("meta", lambda: check_meta(published_layout())),
         Part("budgets", check_budgets),
         Part("kernels", lambda: check_interpreter(few)),
     ]

@@ -15,8 +15,7 @@ import torch
 from fixed_receiver import __main__ as command_line
 from fixed_receiver import budgets, checks, ids
 from fixed_receiver.budgets import Spent, check_budgets, dry_run
-from fixed_receiver.device_checks import published_layout
-from fixed_receiver.layouts import Layout, spread
+from fixed_receiver.layouts import Layout, published_layout, spread
 from fixed_receiver.validation import Part
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -23,7 +23,7 @@ from fixed_receiver import device_checks, device_times, gpu, ids, plot, validati
 from fixed_receiver.budgets import BUDGETS, Spent
 from fixed_receiver.checks import Check
 from fixed_receiver.gpu import Gpu, Mark, describe_machine
-from fixed_receiver.layouts import Layout
+from fixed_receiver.layouts import Layout, published_layout
 from fixed_receiver.tables import flatten, show_report, table
 from fixed_receiver.timing import percentile, slope, summarize, take_times, undisturbed
 from fixed_receiver.trace import Counts, count_events
@@ -182,7 +182,7 @@ def test_what_runs_before_a_call_is_not_timed(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_published_case_has_22_of_28_experts() -> None:
-    layout = device_checks.published_layout()
+    layout = published_layout()
     assert len(layout.real) == 28
     assert sum(count > 0 for count in layout.real) == 22
     assert sum(layout.real) == 4096
