@@ -176,10 +176,13 @@ def test_flake8_knows_the_baseline(installed: Environment, project: Path) -> Non
     (project / "launchlint.toml").write_text('baseline = "known.json"\n', encoding="utf-8")
     assert installed.run("launchlint", "baseline", "write", cwd=project).returncode == 0
     assert flake8(installed, project, "receiver.py") == []
-    new = DEMO + "\n    def again(self, rows: torch.Tensor) -> torch.Tensor:\n        return torch.tensor([1, 2], device=rows.device)\n"
-    (project / "receiver.py").write_text(new.replace("return ids, per", "self.again(rows)\n        return ids, per"), encoding="utf-8")
-    assert flake8(installed, project, "receiver.py") == launchlint(installed, project, "receiver.py")
-    assert len(flake8(installed, project, "receiver.py")) == 1
+    new = DEMO.replace(
+        "        return ids, per_expert", "        extra = torch.tensor([1, 2], device=rows.device)\n        return ids, per_expert"
+    )
+    (project / "receiver.py").write_text(new, encoding="utf-8")
+    found = flake8(installed, project, "receiver.py")
+    assert {line for _, line, *_ in found} == {str(new[: new.index("extra =")].count("\n") + 1)}
+    assert found == launchlint(installed, project, "receiver.py")
 
 
 def test_flake8_with_wrong_settings_ends_with_one_line(installed: Environment, project: Path) -> None:
