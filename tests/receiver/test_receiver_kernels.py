@@ -54,7 +54,8 @@ owner = {"psum": "*i32", "real": "*i32", "ids": "*i64", "rows": "i32", "experts"
 for steps, real, mark in itertools.product((0, 5, 8), (True, False), (True, False)):
     assert compile_kernel(kernels.owner_kernel, owner, {"STEPS": steps, "HAS_REAL": real, "MARK_PADDING": mark, "BLOCK": 1024})
 for ids in ("*i64", "*i32"):
-    decode = {"local": ids, "received": "*i32", "ids": ids, "elements": "i32", "topk": "i32", "last": "i32", "first": "i32", "local_limit": "i32"}
+    numbers = {name: "i32" for name in ("elements", "topk", "last", "first", "local_limit")}
+    decode = {"local": ids, "received": "*i32", "ids": ids, **numbers}
     assert compile_kernel(kernels.decode_kernel, decode, {"BLOCK": 1024})
 """
 
