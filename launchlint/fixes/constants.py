@@ -74,18 +74,31 @@ def opens_plainly(call: ast.Call, first: ast.expr, ctx: Context) -> bool:
 
 def _shape_and_value(data: ast.expr, ctx: Context) -> tuple[str, ast.expr, bool] | None:
     """(shape, value, cannot be empty)."""
+    nested = _nested(data)
+    if nested is not None:
+        shape, first = nested
+        return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})", first, True
     match data:
-        case ast.List(elts=[first, *others]) | ast.Tuple(elts=[first, *others]) if _is_number(first):
-            if all(ast.dump(other) == ast.dump(first) for other in others):
-                return f"({len(others) + 1},)", first, True
         case ast.BinOp(left=ast.List(elts=[value]), op=ast.Mult(), right=length) if _is_number(value):
             if isinstance(length, ast.Constant) and type(length.value) is int:
                 return f"({length.value},)", value, length.value > 0
             if _is_length(length, ctx):
                 return f"({ctx.text(length)},)", value, False
-        case _ if _is_number(data):
-            return "()", data, True
     return None
+
+
+def _nested(data: ast.expr) -> tuple[tuple[int, ...], ast.expr] | None:
+    """Shape and value of nested lists that hold one number again and again; None for anything else."""
+    if _is_number(data):
+        return (), data
+    if not isinstance(data, ast.List | ast.Tuple) or not data.elts:
+        return None
+    parts = [_nested(part) for part in data.elts]
+    first = parts[0]
+    for part in parts:
+        if first is None or part is None or part[0] != first[0] or ast.dump(part[1]) != ast.dump(first[1]):
+            return None
+    return ((len(parts), *first[0]), first[1]) if first else None
 
 
 def _is_length(node: ast.expr, ctx: Context) -> bool:

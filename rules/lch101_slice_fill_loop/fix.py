@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 
 from launchlint.fixes import comments
+from launchlint.fixes.arguments import on_one_line
 from launchlint.fixes.layout import Call, call, flat, render
 from launchlint.fixes.staging import Staged, stage, torch_module
 from launchlint.model import Applicability, Edit, Fix, Span
@@ -36,8 +37,8 @@ def rewrite(loop: ast.stmt, ctx: Context) -> Fix | None:
 
 
 def _show(form: RunningOffset, ctx: Context, reason: str) -> Fix:
-    counts = inline(form.counts, ctx)
-    ids = inline(form.ids, ctx) if form.ids else "ids"
+    counts = on_one_line(form.counts, ctx)
+    ids = on_one_line(form.ids, ctx) if form.ids else "ids"
     shape = call("torch.repeat_interleave", f"{ids}_on_device", "counts_on_device", output_size=f"sum({counts})")
     sketch = f"{form.target}[: sum({counts})] = {flat(shape)}"
     return Fix(f"{TITLE}; not rewritten: {reason}", (), Applicability.DISPLAY, shows=sketch)
@@ -53,7 +54,7 @@ def _replace(form: RunningOffset, placement: Placement, ctx: Context) -> Fix:
     dtype, device = _dtype(allocation, torch.text, ctx), _device(allocation, ctx)
     counts = _staged(form.counts, f"{torch.text}.{COUNTS_DTYPE}", device, ctx)
     ids = _ids(form, dtype, device, torch.text, ctx)
-    value = call(f"{torch.text}.repeat_interleave", ids.code, counts.code, output_size=inline(allocation.total, ctx))
+    value = call(f"{torch.text}.repeat_interleave", ids.code, counts.code, output_size=on_one_line(allocation.total, ctx))
     statement = _Statement(ctx.source, placement)
     edits = statement.edits(value, _target(placement, ctx))
     imports = tuple(dict.fromkeys(torch.imports + counts.imports + ids.imports))
@@ -64,7 +65,7 @@ def _ids(form: RunningOffset, dtype: str, device: str, torch: str, ctx: Context)
     """One id per count: a range on the device, or the host list of ids, uploaded."""
     if form.ids is not None:
         return _staged(form.ids, dtype, device, ctx)
-    length = f"len({inline(form.counts, ctx)})"
+    length = f"len({on_one_line(form.counts, ctx)})"
     shift = _operand(form.shift, ctx) if form.shift else ""
     bounds: tuple[str, ...]
     if form.negative:
@@ -78,13 +79,13 @@ def _ids(form: RunningOffset, dtype: str, device: str, torch: str, ctx: Context)
 
 def _operand(node: ast.expr, ctx: Context) -> str:
     """`node` as an operand of + and -."""
-    text = inline(node, ctx)
+    text = on_one_line(node, ctx)
     return text if isinstance(node, ast.Name | ast.Attribute | ast.Constant | ast.Subscript) else f"({text})"
 
 
 def _staged(data: ast.expr, dtype: str, device: str, ctx: Context) -> Staged:
     is_list = ctx.value(data).kind in (Kind.LIST, Kind.TUPLE)
-    staged = stage(ctx, inline(data, ctx), dtype, device, is_list)
+    staged = stage(ctx, on_one_line(data, ctx), dtype, device, is_list)
     if staged is None:
         raise Refused("the configured upload is not available in this file")
     return staged
@@ -93,17 +94,17 @@ def _staged(data: ast.expr, dtype: str, device: str, ctx: Context) -> Staged:
 def _dtype(allocation: Allocation, torch: str, ctx: Context) -> str:
     """The dtype of the target, which `repeat_interleave` takes from the ids."""
     if allocation.dtype is not None:
-        return inline(allocation.dtype, ctx)
-    return f"{inline(allocation.like, ctx)}.dtype" if allocation.like else f"{torch}.get_default_dtype()"
+        return on_one_line(allocation.dtype, ctx)
+    return f"{on_one_line(allocation.like, ctx)}.dtype" if allocation.like else f"{torch}.get_default_dtype()"
 
 
 def _device(allocation: Allocation, ctx: Context) -> str:
     """The device of the target; empty for the default device."""
     if allocation.device is None:
-        return f"{inline(allocation.like, ctx)}.device" if allocation.like else ""
+        return f"{on_one_line(allocation.like, ctx)}.device" if allocation.like else ""
     if ctx.device(allocation.device) is Device.HOST:
         raise Refused("the target is in host memory, where a fill is no launch")
-    return inline(allocation.device, ctx)
+    return on_one_line(allocation.device, ctx)
 
 
 def _target(placement: Placement, ctx: Context) -> str:
@@ -111,14 +112,8 @@ def _target(placement: Placement, ctx: Context) -> str:
     node = placement.allocation.statement
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
     if node not in placement.before or isinstance(node, ast.Assign):
-        return f"{inline(target, ctx)} = "
-    return f"{inline(target, ctx)}: {inline(node.annotation, ctx)} = "
-
-
-def inline(node: ast.expr, ctx: Context) -> str:
-    """The source of `node` on one line, as written where it is on one line."""
-    text = ctx.text(node)
-    return ast.unparse(node) if LINE_END.search(text) or "#" in text else text
+        return f"{on_one_line(target, ctx)} = "
+    return f"{on_one_line(target, ctx)}: {on_one_line(node.annotation, ctx)} = "
 
 
 # -------------------------------------------------------------------- the edits

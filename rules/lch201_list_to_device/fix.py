@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 
+from launchlint.fixes.arguments import on_one_line
 from launchlint.fixes.constants import CONSTRUCTORS, fill_on_device, number_on_device
 from launchlint.fixes.staging import helper, pin_memory, torch_module
 from launchlint.model import Applicability, Edit, Fix, Span
@@ -66,12 +67,12 @@ def _pinned(call: ast.Call, device: ast.expr, ctx: Context) -> Fix | None:
         edits.append(Edit(ctx.source.span(call.func), f"{torch.text}.tensor"))
         imports += torch.imports
     end = ctx.source.span(call).end
-    edits.append(Edit(Span(end, end), f".to({_on_one_line(device, ctx)}, non_blocking=True)"))
+    edits.append(Edit(Span(end, end), f".to({on_one_line(device, ctx)}, non_blocking=True)"))
     return Fix("build the tensor in pinned memory and copy without waiting", tuple(sorted(edits)), Applicability.UNSAFE, imports)
 
 
 def _shown(call: ast.Call, device: ast.expr, ctx: Context) -> Fix:
-    data, target = _on_one_line(call.args[0], ctx), _on_one_line(device, ctx)
+    data, target = on_one_line(call.args[0], ctx), on_one_line(device, ctx)
     if ctx.value(call.args[0]).kind is Kind.ARRAY and not ctx.loops():
         sketch = f"torch.empty({data}.shape, dtype=..., pin_memory=True).copy_(torch.from_numpy({data})).to({target}, non_blocking=True)"
     elif ctx.loops():
@@ -87,8 +88,3 @@ def _keyword_span(call: ast.Call, name: str, ctx: Context) -> Span:
     start = ctx.source.offset(keyword.lineno, keyword.col_offset)
     end_line, end_column = keyword.end_lineno, keyword.end_col_offset
     return Span(start, ctx.source.offset(end_line or keyword.lineno, end_column or 0))
-
-
-def _on_one_line(node: ast.expr, ctx: Context) -> str:
-    text = ctx.text(node)
-    return ast.unparse(node) if "\n" in text or "\r" in text or "#" in text else text

@@ -15,6 +15,7 @@ from launchlint.rules.lch201_list_to_device import fix as list_to_device
 from launchlint.rules.lch202_unpinned_non_blocking import fix as unpinned
 
 from launchlint.fixes import fix_source
+from launchlint.fixes.pinning import blocking_to_pinned
 from launchlint.model import Applicability, Fix
 from launchlint.settings import Settings
 from launchlint.source import Source
@@ -56,6 +57,8 @@ CONSTANTS = {
     "torch.tensor([True], device=d)": "torch.full((1,), True, device=d)",
     "torch.tensor(3, device=d)": "torch.full((), 3, device=d)",
     "torch.tensor(-0.0, device=d)": "torch.full((), -0.0, device=d)",
+    "torch.tensor([[0, 0], (0, 0)], device=d)": "torch.full((2, 2), 0, device=d)",
+    "torch.tensor([[[1]]], dtype=torch.bool, device=d)": "torch.full((1, 1, 1), 1, dtype=torch.bool, device=d)",
     "torch.tensor([2] * 4, device=d)": "torch.full((4,), 2, device=d)",
     "torch.tensor([2] * 0, dtype=torch.int32, device=d)": "torch.full((0,), 2, dtype=torch.int32, device=d)",
     "torch.tensor([2] * len(x), dtype=torch.int32, device=d)": "torch.full((len(x),), 2, dtype=torch.int32, device=d)",
@@ -111,7 +114,9 @@ def test_a_constant_is_equal_for_every_literal_and_dtype(value: float, dtype: st
         "torch.tensor([0] * n, dtype=torch.int64, device=d)",
         "torch.tensor([0] * len(x), device=d)",
         "torch.tensor([0] * 0, device=d)",
-        "torch.tensor([[0]], device=d)",
+        "torch.tensor([[0], [0, 0]], device=d)",
+        "torch.tensor([[0], 0], device=d)",
+        "torch.tensor([[], []], device=d)",
         "torch.tensor([0], device=d, requires_grad=True)",
         "torch.tensor([0], device=d, pin_memory=False)",
         "torch.tensor([0])",
@@ -209,11 +214,18 @@ def test_without_a_usable_pin_expression_nothing_is_written(pin: str) -> None:
 # -------------------------------------------------------------------- copies that claim not to wait
 
 
+class Named(str):
+    """A device name with an attribute."""
+
+    x = ""
+
+
 PINNED = {
     "torch.tensor(x).to(d, non_blocking=True)": "torch.tensor(x, pin_memory=True).to(d, non_blocking=True)",
-    "torch.zeros(4,).to(d, non_blocking=True)": "torch.zeros(4, pin_memory=True,).to(d, non_blocking=True)",
+    "torch.tensor((x)).to(d, non_blocking=True)": "torch.tensor((x), pin_memory=True).to(d, non_blocking=True)",
+    "torch.tensor(x,).to(d, non_blocking=True)": "torch.tensor(x, pin_memory=True,).to(d, non_blocking=True)",
     'torch.arange((n), device="cpu").to(d, non_blocking=True)': 'torch.arange((n), device="cpu", pin_memory=True).to(d, non_blocking=True)',
-    "torch.full((n), (1)).to(d, non_blocking=True)": "torch.full((n), (1), pin_memory=True).to(d, non_blocking=True)",
+    "torch.zeros(4,).to(d.x or d, non_blocking=True)": "torch.zeros(4, pin_memory=True,).to(d.x or d, non_blocking=True)",
     "torch.tensor(\n        x,\n        dtype=torch.int32,\n    ).to(d, non_blocking=True)": (
         "torch.tensor(\n        x,\n        dtype=torch.int32,\n        pin_memory=True,\n    ).to(d, non_blocking=True)"
     ),
@@ -225,7 +237,7 @@ def test_host_memory_is_pinned_where_it_is_made(expression: str) -> None:
     text = upload(expression)
     after = fixed(text, unpinned.rewrite)
     assert body(after) == PINNED[expression]
-    arguments: tuple[Any, ...] = ([1, 2], (3,) if "full" in expression else 3, "cpu")
+    arguments = ([1, 2], 3, Named("cpu"))
     assert_same(run(define(text, "f"), *arguments)[0], run(define(after, "f"), *arguments)[0])
 
 
@@ -234,6 +246,31 @@ def test_the_place_where_a_name_is_made_is_found() -> None:
     after = fixed(text, unpinned.rewrite)
     assert after == text.replace("int32)", "int32, pin_memory=True)")
     assert_same(run(define(text, "f"), [1, 2], "cpu")[0], run(define(after, "f"), [1, 2], "cpu")[0])
+
+
+@pytest.mark.parametrize("expression", ["torch.zeros(n).to(device, non_blocking=True)", "torch.full((2,), n).cuda(non_blocking=True)"])
+def test_what_can_be_made_on_the_device_is_not_copied(expression: str) -> None:
+    after = fixed(upload(expression, "n, device"), unpinned.rewrite, SAFE)
+    assert ".to(" not in after
+    assert ".cuda(" not in after
+    assert ("device=device)" in after) != ('device="cuda")' in after)
+
+
+@pytest.mark.parametrize(
+    "later",
+    ["h[0] = 1", "h[0][1] = 2", "h.zero_()", "h[:1].fill_(2)", "h[0] += 1", "h.data.add_(1)", "a = h.numpy()"],
+)
+def test_memory_that_is_written_after_the_copy_started_is_not_pinned(later: str) -> None:
+    text = f"import torch\n\ndef f(x: list, d):\n    h = torch.tensor(x)\n    y = h.to(d, non_blocking=True)\n    {later}\n    return y\n"
+    assert fixed(text, unpinned.rewrite) == text
+    before = text.replace(f"    {later}\n", "").replace("    y = ", f"    {later}\n    y = ")
+    assert ("pin_memory=True" in fixed(before, unpinned.rewrite)) == ("numpy" not in later)  # a view may be written any time
+
+
+def test_a_blocking_copy_of_a_list_waits_no_more() -> None:
+    text = "import torch\n\ndef f(x: list, d):\n    h = torch.tensor(x)\n    return h.to(d), h.cuda()\n"
+    after = fixed(text, blocking_to_pinned)
+    assert "h = torch.tensor(x, pin_memory=True)\n    return h.to(d, non_blocking=True), h.cuda()" in after
 
 
 def test_a_name_that_is_made_twice_is_left_alone() -> None:
