@@ -20,7 +20,7 @@ from launchlint.hot import FileSummary, Graph, Verdict, summarize
 from launchlint.hot.roles import kernel_path
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
 from launchlint.modules import module_of
-from launchlint.rule import FunctionFacts, Hit, Rule, Silence
+from launchlint.rule import Check, FunctionFacts, Hit, Outcome, Rule, Silence
 from launchlint.scan import Interest, Scan, Scope, Site, scan, worth_parsing
 from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
@@ -190,11 +190,22 @@ class _FileCheck:
             heat = _heat_at(verdict, site)
             context = SiteContext(self.source, self.settings, self.found, self.flow, scope, facts, site)
             for rule, check in site.checks:
-                for outcome in check(site.node, context) or ():
+                for outcome in self._ask(rule, check, site, context):
                     candidate = self._judge(rule, outcome, heat, site, context)
                     if candidate is not None:
                         candidates.append(candidate)
         self.findings.extend(self._grouped(candidates, verdict))
+
+    @staticmethod
+    def _ask(rule: Rule, check: Check, site: Site, context: SiteContext) -> list[Outcome]:
+        """What a check says; a check that fails is our own fault and is named with the line that it failed on."""
+        try:
+            return list(check(site.node, context) or ())
+        except (RecursionError, MemoryError, SourceError):
+            raise
+        except Exception as error:
+            line = site.node.lineno  # type: ignore[attr-defined]
+            raise SourceError(f"{rule.meta.code} failed here, which is a fault of launchlint: {type(error).__name__}: {error}", line) from error
 
     def _evaluate(self, scope: Scope) -> None:
         outermost = scope.outermost
@@ -233,9 +244,9 @@ class _FileCheck:
 
     def _grouped(self, candidates: list[_Candidate], verdict: Verdict) -> Iterable[Finding]:
         """One finding for each call and for each loop and family; what is folded away becomes a related place."""
-        best: dict[tuple[Span, str], _Candidate] = {}
+        best: dict[Span, _Candidate] = {}
         for candidate in candidates:
-            key = (candidate.span, candidate.rule.meta.code[:4])
+            key = candidate.span
             known = best.get(key)
             if known is None or (candidate.confidence, known.rule.meta.code) > (known.confidence, candidate.rule.meta.code):
                 best[key] = candidate
@@ -250,10 +261,16 @@ class _FileCheck:
         hit = leader.hit
         related = [Related(where if isinstance(where, Span) else self._related_span(where), note) for where, note in hit.related]
         related += [Related(item.span, f"also {item.hit.message}") for item in folded]
+        related += [Related(self._definition(line), f"on the way here: {name}") for line, name in verdict.steps]
         hot = Hot(verdict.reason, verdict.chain) if verdict.heat >= Heat.NAMED else None
         return Finding(
             leader.rule.meta.code, leader.span, hit.message, leader.confidence, hot, tuple(dict.fromkeys(related)), self._fix(hit), leader.group
         )
+
+    def _definition(self, line: int) -> Span:
+        """The first line of a definition, without its indentation."""
+        start, text = self.source.line_starts[line - 1], self.source.line(line)
+        return Span(start + len(text) - len(text.lstrip()), start + len(text))
 
     def _related_span(self, node: ast.expr | ast.stmt) -> Span:
         return self.source.header(node) if isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.With)) else self.source.span(node)

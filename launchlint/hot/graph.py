@@ -50,6 +50,7 @@ class Verdict:
     chain: tuple[str, ...] = ()
     per: str = "step"
     lines: tuple[tuple[int, int], ...] = ()  # where only these loops are hot
+    steps: tuple[tuple[int, str], ...] = ()  # the links of the chain in the same file: line of the definition, name
 
 
 class Graph:
@@ -238,7 +239,9 @@ class Graph:
                     continue
                 key = (number, index)
                 root = self._root(key, function, file, tables)
-                if root is not None and not self.cold_reason(key):
+                if root is not None and root.off_launch_path:
+                    self._cold[key] = f"off the launch path: {root.reason}"
+                elif root is not None and not self.cold_reason(key):
                     found[key] = root
         return found
 
@@ -597,6 +600,11 @@ class Graph:
         steps.reverse()
         return tuple(steps)
 
+    def _steps(self, key: tuple[int, int]) -> tuple[tuple[int, str], ...]:
+        """The links of the chain that stand in the same file, the function itself left out."""
+        here = [step for step in self.way(key) if step[0] == key[0] and step != key]
+        return tuple((self.function(step).line, self.function(step).qualname) for step in here[-3:])
+
     def root_of(self, key: tuple[int, int]) -> Root | None:
         """The root that a hot function is reached from."""
         current: tuple[int, int] | None = key
@@ -618,13 +626,13 @@ class Graph:
         if key in self.roots:
             root = self.roots[key]
             lines = function.training_lines if root is TRAINING else ()
-            return Verdict(Heat.ROLE, root.reason, self.chain(key), root.per, lines)
+            return Verdict(Heat.ROLE, root.reason, self.chain(key), root.per, lines, self._steps(key))
         if key in self.parents:
             found = self.root_of(key)
             per = found.per if found is not None else "step"
             chain = self.chain(key)
             reason = f"reached from {chain[0]}" + (f", since {found.reason}" if found is not None and found.reason else "")
-            return Verdict(Heat.REACHED, reason, chain, per)
+            return Verdict(Heat.REACHED, reason, chain, per, (), self._steps(key))
         if self.is_weak(key):
             return Verdict(Heat.COLD, f"{function.name} runs rarely, by its name, and nothing hot calls it")
         if roles.HOT_NAME.match(function.name):

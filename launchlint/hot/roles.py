@@ -64,7 +64,7 @@ COLD_PATH = re.compile(
     r"multimodal/processing|transformers_utils|compilation|eval|kernel_warmup\w*|resharding|dist_checkpointing|onnx|tuning|oracle|pruning|tvm\w*)(/|$)|"
     r"(^|/)(\w*_)?(warmup|benchmark\w*|bench|profil\w*|test_\w*|\w*_test|conftest|processing_\w+|image_processing\w*|feature_extraction\w*|"
     r"video_processing\w*|tokenization\w*|convert_\w*|data_collator|weight_utils|configuration_\w+|cli|setup|cpu_\w+|\w+_cpu|\w*loader|testing\w*|"
-    r"dataset\w*|data_samplers?|\w*_processor|debug\w*|\w*metrics\w*|logging\w*|\w*checker\w*|\w*quantiz\w*|autotuner|modular_\w+|trainer\w*|"
+    r"dataset\w*|data_samplers?|\w*_processor|debug\w*|\w*metrics\w*|logging\w*|\w*checker\w*|\w*quantiz\w*|autotuner|trainer\w*|"
     r"cuda_graphs?|checkpoint\w*|\w*_reference|reference|ref)\.py$"
 )
 KERNEL_PATH = re.compile(r"(^|/)(\w*cute\w*|cutlass\w*|tilelang\w*|pallas\w*|cutedsl\w*|quack\w*)(/|$)|(^|/)\w*(cute_?dsl|tilelang)\w*\.py$")
@@ -76,6 +76,7 @@ class Root:
 
     reason: str
     per: str = "step"
+    off_launch_path: bool = False  # runs in a thread of its own, where waiting is the design
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def _framework(name: str, table: dict[str, Any]) -> Framework:
     cold = table.get("cold", {})
     functions, bases, decorators = [], [], {}
     for entry in table.get("hot", []):
-        root = Root(entry.get("why", ""), entry.get("per", "step"))
+        root = Root(entry.get("why", ""), entry.get("per", "step"), entry.get("off_launch_path", False))
         if "function" in entry:
             exact = "*" not in entry["function"].rpartition(".")[2]
             functions.append((re.compile(translate(entry["function"])), root, exact))

@@ -31,7 +31,15 @@ _NUMBER_ATTRIBUTES = frozenset({"ndim", "itemsize", "is_cuda", "is_cpu", "nbytes
 _HOST_CALLS = frozenset({"int", "len", "float", "bool", "str", "round", "isinstance", "hasattr", "any", "all", "id", "hash", "ord", "repr", "type", "callable"})
 _LIST_CALLS = frozenset({"list", "sorted", "reversed", "tuple", "set", "frozenset", "iter"})
 _TRANSFORMS = frozenset({"to", "copy", "is", "async", "maybe", "get", "from", "set", "make", "create", "build", "has", "add", "update"})
-_MASK_METHODS_OF_UNKNOWN = {"cpu": 0, "numpy": 1, "tolist": 2, "item": 3, "cuda": 4, "pin_memory": 5}
+_PARAMETER_ATTRIBUTES = frozenset({"weight", "bias", "weight_scale", "input_scale", "weight_scale_inv", "qweight", "scales", "lora_a", "lora_b"})
+
+# Methods that tensors have and arrays, containers, files and modules have not: calling one is proof.
+TENSOR_ONLY = frozenset(
+    """unsqueeze detach contiguous expand permute chunk unflatten masked_fill index_select index_add numel dim data_ptr is_contiguous element_size t
+    new_empty new_zeros new_ones new_full new_tensor softmax sigmoid expand_as view_as type_as bmm mm scatter scatter_add cumsum_ logsumexp log_softmax
+    masked_select repeat_interleave narrow addmm isnan isinf unbind bfloat16 float half double long int bool requires_grad_ untyped_storage
+    retain_grad is_pinned amax amin neg rsqrt erf gelu relu topk nonzero_static stride""".split()
+)
 
 
 class Outside(Protocol):
@@ -77,6 +85,9 @@ class Evaluator:
         raise NotImplementedError
 
     def is_class(self, name: str) -> bool:
+        raise NotImplementedError
+
+    def is_stored(self, class_name: str, attribute: str) -> bool:
         raise NotImplementedError
 
     def store(self, target: ast.expr, value: Value, env: Environment) -> None:
@@ -354,6 +365,8 @@ class Evaluator:
         named = value_of_name(name)
         if named is not NOTHING:
             return named
+        if name in _PARAMETER_ATTRIBUTES and base.kind in (Kind.UNKNOWN, Kind.OBJECT):
+            return Value(Kind.TENSOR, by_name=True, origin=origin)
         if self.outside is not None and base.is_unknown and base.kind is not Kind.DEVICE:
             return self.outside.any_attribute(name)
         return NOTHING
@@ -565,9 +578,19 @@ class Evaluator:
                 found = self._object_call(receiver, name)
                 if found is not NOTHING:
                     return found
+                if self._is_layer_call(function, receiver, arguments):
+                    leader = next(value for value in arguments if value.kind is Kind.TENSOR)
+                    return Value(Kind.TENSOR, leader.device, by_name=True, origin=Origin(expr.lineno, f"the layer self.{name}"))
         return self._unknown_method(expr, name, receiver, arguments, origin, env)
 
     def _unknown_method(self, expr: ast.Call, name: str, receiver: Value, arguments: list[Value], origin: Origin, env: Environment) -> Value:
+        if isinstance(expr.func, ast.Attribute) and receiver.kind is Kind.UNKNOWN and is_proof_of_tensor(expr):
+            proven = TENSOR.but(origin=origin)
+            self.seen[id(expr.func.value)] = proven
+            spelled = dotted(expr.func.value)
+            if spelled:
+                env[spelled] = proven
+            return self._tensor_method(expr, name, proven, arguments, env, origin)
         if name == "to" and expr.args and self.device(expr.args[0], env) is not Device.UNKNOWN and not _is_module_like(expr):
             return Value(Kind.TENSOR, self.device(expr.args[0], env), None, by_name=True, origin=origin)
         operation = self.operations.get(name)
@@ -658,6 +681,12 @@ class Evaluator:
         if spelled and added is not NOTHING and (receiver.element is None or receiver.element is NOTHING):
             env[spelled] = receiver.but(element=added)
 
+    def _is_layer_call(self, function: ast.Attribute, receiver: Value, arguments: list[Value]) -> bool:
+        """`self.norm(x)`: a module called like a function gives a tensor where its input lives."""
+        if not isinstance(function.value, ast.Name) or function.value.id != "self" or not arguments or arguments[0].kind is not Kind.TENSOR:
+            return False
+        return self.is_stored(receiver.class_name, function.attr)
+
     def _object_call(self, receiver: Value, name: str) -> Value:
         attribute = self.attribute_of(receiver.class_name, name)
         if attribute.kind is Kind.OBJECT and attribute.class_name:  # self.layer(x): what its forward returns
@@ -710,6 +739,16 @@ class Evaluator:
         if result.kind is Kind.TENSOR:
             return result.but(scalar=result.scalar or (name == "sum" and len(arguments) == 1))
         return ARRAY if result.kind is Kind.ARRAY else SCALAR if result.kind in (Kind.SCALAR, Kind.LIST, Kind.TUPLE) else NOTHING
+
+
+def is_proof_of_tensor(call: ast.Call) -> bool:
+    """True if a call can only be made on a tensor: a method of its own, `.size(0)`, `.to(torch.int32)`, an in-place operation."""
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    name = call.func.attr
+    if name in ("float", "half", "double", "long", "int", "bool", "t", "dim", "stride"):
+        return not call.args or name == "stride"
+    return name in TENSOR_ONLY or (name == "size" and len(call.args) <= 1 and not call.keywords)
 
 
 def keyword(call: ast.Call, name: str) -> ast.expr | None:

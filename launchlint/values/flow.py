@@ -11,10 +11,10 @@ import ast
 
 from launchlint.names import dotted
 from launchlint.rule import FunctionNode
-from launchlint.scan import FUNCTIONS, ClassScope, Scan, decorator_names
+from launchlint.scan import FUNCTIONS, ClassScope, Scan, child_fields, decorator_names
 from launchlint.values.annotations import value_of_annotation
 from launchlint.values.conventions import value_of_name
-from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or
+from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or, is_proof_of_tensor
 from launchlint.values.value import ARRAY, LIST, NONE, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
 
 _CALL_DEPTH = 4  # how far helpers of the same file are followed
@@ -45,6 +45,11 @@ class Flow(Evaluator):
 
     def is_class(self, name: str) -> bool:
         return name in self.found.classes
+
+    def is_stored(self, class_name: str, attribute: str) -> bool:
+        """True if a class of this file assigns the attribute and defines no method of that name."""
+        owner = self.found.classes.get(class_name)
+        return owner is not None and attribute in owner.stores and attribute not in owner.methods
 
     def attribute_of(self, class_name: str, attribute: str) -> Value:
         """`self.x`: joined over every method that stores it, then the annotated fields, then the base classes."""
@@ -141,6 +146,7 @@ class Flow(Evaluator):
         before, self.class_name = self.class_name, owner.name if owner is not None else ""
         depth, self._depth = self._depth, 0
         env = self._parameters(node, owner, outer or {})
+        self._prove_parameters(node, env)
         self._block(node.body, env)
         returned = env.get(RETURNED, NOTHING)
         self.results[node] = annotation_or(returned, node.returns)
@@ -164,6 +170,28 @@ class Flow(Evaluator):
             if not outer or first[0].arg in ("self", "cls"):
                 env[first[0].arg] = Value(Kind.OBJECT, class_name=owner.name)
         return env
+
+    def _prove_parameters(self, node: FunctionNode, env: Environment) -> None:
+        """A parameter without a telling annotation is a tensor if the function calls on it what only tensors have."""
+        open_names = {name for name, value in env.items() if value is NOTHING}
+        if not open_names:
+            return
+        pending: list[ast.AST] = list(node.body)
+        while pending and open_names:
+            current = pending.pop()
+            if current.__class__ is ast.Call:
+                function = current.func  # type: ignore[attr-defined]
+                if function.__class__ is ast.Attribute and function.value.__class__ is ast.Name and function.value.id in open_names:
+                    if is_proof_of_tensor(current):  # type: ignore[arg-type]
+                        name = function.value.id
+                        env[name] = TENSOR.but(origin=Origin(current.lineno, f"{name}.{function.attr}(), which only tensors have"))  # type: ignore[attr-defined]
+                        open_names.discard(name)
+            for field in child_fields(current.__class__):
+                child = getattr(current, field, None)
+                if child.__class__ is list:
+                    pending.extend(item for item in child if isinstance(item, ast.AST))
+                elif isinstance(child, ast.AST):
+                    pending.append(child)
 
     def _parameter(self, argument: ast.arg) -> Value:
         promised = value_of_annotation(argument.annotation)

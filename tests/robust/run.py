@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -47,10 +48,16 @@ def check(*arguments: str | bytes, cwd: Path, stdin: bytes | None = None) -> tup
     return done.returncode, report
 
 
+def is_installed() -> bool:
+    """True if the plugin is known to flake8 already; naming it a second time is an error there."""
+    return any(entry.name == "LCH" for entry in importlib.metadata.entry_points(group="flake8.extension"))
+
+
 def flake8(*arguments: str, cwd: Path, stdin: bytes | None = None) -> list[tuple[str, int, int, str]]:
     """Path, line, column and text of what flake8 reports with the plugin."""
     config = cwd / "flake8.cfg"
-    config.write_text(f"[flake8:local-plugins]\nextension =\n    LCH = launchlint.flake8:Plugin\npaths = {ROOT}\n", encoding="utf-8")
+    local = f"[flake8:local-plugins]\nextension =\n    LCH = launchlint.flake8:Plugin\npaths = {ROOT}\n"
+    config.write_text("" if is_installed() else local, encoding="utf-8")
     command = [sys.executable, "-m", "flake8", "--config", str(config), "--select", "LCH", *arguments]
     done = subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, env=ENVIRONMENT, timeout=SECONDS, check=False)
     assert not done.stderr, done.stderr.decode()
