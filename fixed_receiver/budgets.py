@@ -95,9 +95,9 @@ BUDGETS = {
 }
 
 
-def dry_run(code: str, layout: Layout) -> tuple[Spent, Any]:
+def count_call(code: str, layout: Layout) -> tuple[Spent, Any]:
     """What one call of the variant spends on `layout`, and the report behind it; ImportError where there is no launchlint."""
-    from launchlint.audit import audit
+    from launchlint.audit import dry_run
 
     host = layout.view(torch.device("cpu"))
     made = Vectors(torch.arange(layout.first, layout.first + host.experts), torch.arange(host.rows, dtype=torch.int32))
@@ -107,7 +107,7 @@ def dry_run(code: str, layout: Layout) -> tuple[Spent, Any]:
         return expand(code, view, Vectors(expert_ids, numbers))
 
     with pinning():
-        report = audit(call, host.prefix_sums(), host.real_counts(), made.ids, made.numbers)
+        report = dry_run(call, host.prefix_sums(), host.real_counts(), made.ids, made.numbers)
     spent = Spent(report.launches, report.pinned_uploads, report.pageable_uploads, report.downloads, report.waits, report.may_waits)
     return spent, report
 
@@ -127,7 +127,7 @@ def check_budgets(experts: tuple[int, ...] = EXPERTS) -> Check:
     """Every variant over several numbers of experts, a fifth of them empty: within budget, the same ids, no growth but V0's."""
     check = Check("launches, copies and waits are within budget (dry run)")
     try:
-        dry_run("V5", Layout((1,)))
+        count_call("V5", Layout((1,)))
     except ImportError as error:
         check.skipped = f"the dry run does not import: {error}"
         return check
@@ -139,7 +139,7 @@ def check_budgets(experts: tuple[int, ...] = EXPERTS) -> Check:
             layout = published_layout() if number == 28 else large_layout(number, 16 * number)
             if refusal(code, layout.view(torch.device("cpu"))):
                 continue
-            spent, report = dry_run(code, layout)
+            spent, report = count_call(code, layout)
             busy = sum(count > 0 for count in layout.real)
             broken = BUDGETS[code].broken_by(spent, busy)
             check.expect(not broken, f"{code} at {number} experts: {broken}")

@@ -7,7 +7,7 @@ from functools import partial
 import torch
 
 from fixed_receiver import decode, kernels
-from fixed_receiver.budgets import BUDGETS, Spent
+from fixed_receiver.budgets import BUDGETS, NOT_COUNTED, Spent, check_budgets, count_call
 from fixed_receiver.cache import IdCache, build_entry
 from fixed_receiver.checks import Check, check_decode, check_marking, check_round_trip, check_values, raises, some_layouts
 from fixed_receiver.gpu import Gpu
@@ -50,9 +50,13 @@ def poison(gpu: Gpu, rows: int) -> None:
 
 
 def check_counts(gpu: Gpu) -> Check:
-    """P2: kernels, copies by kind of memory, and waits of one call, by the profiler."""
+    """P2: kernels, copies by kind of memory, and waits of one call, by the profiler, and whether the dry run says the same.
+
+    Launches are only put side by side: the dry run counts the kernels of one operator approximately.
+    """
     check = Check("kernels, copies and waits are within budget (profiler)")
     cache = IdCache()
+    dry_runs = not check_budgets(experts=(8,)).skipped
     gpu.trace(lambda: torch.ones(8, device=gpu.device))  # the first trace of a process can miss events
     for code in CODES:
         seen = []
@@ -68,11 +72,21 @@ def check_counts(gpu: Gpu) -> Check:
             broken = BUDGETS[code].broken_by(spent, sum(count > 0 for count in layout.real))
             check.expect(not broken, f"{code} at {view.experts} experts: {broken}")
             check.expect(counts.device_allocations == 0, f"{code} at {view.experts} experts: asks the driver for device memory")
-            check.rows.append({"variant": code, "experts": view.experts, **counts.as_dict()})
+            row = {"variant": code, "experts": view.experts, **counts.as_dict()}
+            if dry_runs and code not in NOT_COUNTED:
+                counted = count_call(code, layout)[0]
+                row["dry run launches"] = counted.launches
+                check.expect(copies_of(counted) == copies_of(spent), f"{code} at {view.experts} experts: the dry run says {counted}")
+            check.rows.append(row)
             seen.append(spent)
         if code != "V0":
             check.expect(len(set(seen)) <= 1, f"{code} spends more where there are more experts: {seen}")
     return check
+
+
+def copies_of(spent: Spent) -> tuple[int, int, int, bool]:
+    """What a dry run and a trace have to agree on: uploads by kind, downloads, and whether the call waits."""
+    return (spent.pinned_uploads, spent.pageable_uploads, spent.downloads, spent.waits > 0)
 
 
 def spent_of(counts: Counts) -> Spent:

@@ -16,11 +16,14 @@ def show_report(document: dict[str, Any]) -> str:
     return "\n\n".join(shown)
 
 
+LEFT_TO_JSON = ("names", "host_calls", "repeats", "least_us")
+
+
 def flatten(row: dict[str, Any], head: str = "") -> dict[str, str]:
-    """One level of columns: nested names are joined, names of kernels and runtime calls are left to the JSON."""
+    """One level of columns: nested names are joined, and what would make a table too wide is left to the JSON."""
     flat: dict[str, str] = {}
     for name, value in row.items():
-        if name in ("names", "host_calls"):
+        if name in LEFT_TO_JSON:
             continue
         if isinstance(value, dict):
             flat.update(flatten(value, f"{head}{name} "))

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import torch
+
 
 def percentile(values: Sequence[float], share: float) -> float:
     """The smallest value that at least `share` (above 0, up to 1) of `values` do not exceed; ValueError for no values."""
@@ -53,11 +55,15 @@ def take_times(call: Callable[[], object], repeats: int, before: Callable[[], ob
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """No garbage collection, and this thread on one core where the system allows it; both as before afterwards."""
-    collects = gc.isenabled()
+    """No garbage collection, this thread on one core where the system allows it, and none beside it; as before afterwards.
+
+    torch's own host threads would inherit the one core and wait for each other on it.
+    """
+    collects, threads = gc.isenabled(), torch.get_num_threads()
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else set()
     gc.collect()
     gc.disable()
+    torch.set_num_threads(1)
     try:
         if cores:
             os.sched_setaffinity(0, {max(cores)})
@@ -65,5 +71,6 @@ def undisturbed() -> Iterator[None]:
     finally:
         if cores:
             os.sched_setaffinity(0, cores)
+        torch.set_num_threads(threads)
         if collects:
             gc.enable()

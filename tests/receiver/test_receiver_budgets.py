@@ -15,7 +15,7 @@ import torch
 
 from fixed_receiver import __main__ as command_line
 from fixed_receiver import budgets, checks, ids
-from fixed_receiver.budgets import Spent, check_budgets, dry_run
+from fixed_receiver.budgets import Spent, check_budgets, count_call
 from fixed_receiver.layouts import Layout, published_layout, spread
 from fixed_receiver.validation import Part
 from fixed_receiver.variants import CODES
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_loop_launches_once_for_each_busy_expert() -> None:
-    spent, report = dry_run("V0", published_layout())
+    spent, report = count_call("V0", published_layout())
     assert spent == Spent(launches=22, pinned_uploads=0, pageable_uploads=0, downloads=0, waits=0, may_waits=0)
     busiest = report.lines[0]
     assert busiest.launches == 22
@@ -32,7 +32,7 @@ def test_the_loop_launches_once_for_each_busy_expert() -> None:
 
 
 def test_the_fixed_form_is_constant_with_one_pinned_upload_and_no_wait() -> None:
-    spent = {dry_run("V3", Layout(spread("holes", number, 4 * number)))[0] for number in (2, 28, 256)}
+    spent = {count_call("V3", Layout(spread("holes", number, 4 * number)))[0] for number in (2, 28, 256)}
     assert len(spent) == 1
     once = spent.pop()
     assert once.launches < 8
@@ -41,20 +41,20 @@ def test_the_fixed_form_is_constant_with_one_pinned_upload_and_no_wait() -> None
 
 def test_the_search_is_two_launches_and_nothing_else() -> None:
     for number in (1, 28, 256):
-        assert dry_run("V5", Layout(spread("zipf", number, 300)))[0] == Spent(2, 0, 0, 0, 0, 0)
+        assert count_call("V5", Layout(spread("zipf", number, 300)))[0] == Spent(2, 0, 0, 0, 0, 0)
 
 
 def test_kept_ids_save_launches() -> None:
-    fixed, cached, rebuilt = (dry_run(code, published_layout())[0].launches for code in ("V3", "V3c", "V3u"))
+    fixed, cached, rebuilt = (count_call(code, published_layout())[0].launches for code in ("V3", "V3c", "V3u"))
     assert cached == fixed - 1 == rebuilt - 2
 
 
 def test_waits_show() -> None:
-    naive = dry_run("V1", published_layout())[0]
+    naive = count_call("V1", published_layout())[0]
     assert (naive.waits, naive.pageable_uploads) == (1, 1)
-    half = dry_run("V2", published_layout())[0]
+    half = count_call("V2", published_layout())[0]
     assert (half.waits, half.downloads) == (2, 2)
-    pageable = dry_run("V2b", published_layout())[0]
+    pageable = count_call("V2b", published_layout())[0]
     assert (pageable.waits, pageable.may_waits, pageable.pageable_uploads) == (0, 1, 1)
 
 
@@ -103,7 +103,7 @@ def test_the_page_says_what_the_dry_run_counts() -> None:
     for code, _, launches, uploads, waits, *_ in rows:
         if code in budgets.NOT_COUNTED:
             continue
-        spent, _ = dry_run(code, published_layout())
+        spent, _ = count_call(code, published_layout())
         assert int(launches.split(",")[0]) == spent.launches, code
         kinds = {"0": (0, 0), "1 pinned": (1, 0), "1 pageable": (0, 1)}
         assert kinds[uploads] == (spent.pinned_uploads, spent.pageable_uploads), code

@@ -214,15 +214,18 @@ def test_counts_are_held_against_budgets() -> None:
         budget = BUDGETS[code]
         busy = sum(count > 0 for count in view.host_counts())
         launches = busy if budget.launches < 0 else budget.launches or 5
-        return Counts(launches, budget.pinned_uploads, budget.pageable_uploads, waits=int(budget.waits))
+        downloads = 2 if code == "V2" else 0
+        return Counts(launches, budget.pinned_uploads, budget.pageable_uploads, downloads, waits=int(budget.waits))
 
     player.traced = as_budgeted
     check = device_checks.check_counts(player)
     assert check.failures == []
     assert {row["variant"] for row in check.rows} >= {"V0", "V1", "V5", "V7"}
+    assert [row["dry run launches"] for row in check.rows if row["variant"] == "V0"] == [22, 205]
     player.traced = lambda call: Counts(kernels=2, waits=1)
     broken = device_checks.check_counts(player).failures
     assert "V5 at 28 experts: 1 waits, 0 copies that may wait" in broken
+    assert any(failure.startswith("V5 at 28 experts: the dry run says") for failure in broken)
     assert any(failure.startswith("V0 at 28 experts: 2 launches instead of 22") for failure in broken)
 
 
@@ -348,10 +351,12 @@ def test_plot_says_what_it_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_timed_thread_is_left_as_it_was() -> None:
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+    threads = torch.get_num_threads()
     with pytest.raises(KeyError), undisturbed():
         assert not gc.isenabled()
         raise KeyError
     assert gc.isenabled()
+    assert threads == torch.get_num_threads()
     assert cores == (os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set())
 
 
