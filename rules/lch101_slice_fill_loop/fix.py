@@ -12,17 +12,17 @@ import ast
 from launchlint.fixes import comments
 from launchlint.fixes.arguments import on_one_line
 from launchlint.fixes.layout import Call, call, flat, render
-from launchlint.fixes.staging import Staged, stage, torch_module
+from launchlint.fixes.repeats import repeat
+from launchlint.fixes.staging import torch_module
 from launchlint.model import Applicability, Edit, Fix, Span
 from launchlint.rule import Context
 from launchlint.source import LINE_END, Source
-from launchlint.values import Device, Kind
+from launchlint.values import Device
 
 from .placement import Allocation, Placement, Refused, place
 from .running_offset import RunningOffset, running_offset
 
 TITLE = "fill all slices with one torch.repeat_interleave"
-COUNTS_DTYPE = "int64"  # int32 counts are cast to int64 on the device first
 
 
 def rewrite(loop: ast.stmt, ctx: Context) -> Fix | None:
@@ -38,7 +38,7 @@ def rewrite(loop: ast.stmt, ctx: Context) -> Fix | None:
 
 def _show(form: RunningOffset, ctx: Context, reason: str) -> Fix:
     counts = on_one_line(form.counts, ctx)
-    ids = on_one_line(form.ids, ctx) if form.ids else "ids"
+    ids = on_one_line(form.ids.listed, ctx) if form.ids.listed else "ids"
     shape = call("torch.repeat_interleave", f"{ids}_on_device", "counts_on_device", output_size=f"sum({counts})")
     sketch = f"{form.target}[: sum({counts})] = {flat(shape)}"
     return Fix(f"{TITLE}; not rewritten: {reason}", (), Applicability.DISPLAY, shows=sketch)
@@ -52,43 +52,11 @@ def _replace(form: RunningOffset, placement: Placement, ctx: Context) -> Fix:
     allocation = placement.allocation
     torch = torch_module(ctx.source)
     dtype, device = _dtype(allocation, torch.text, ctx), _device(allocation, ctx)
-    counts = _staged(form.counts, f"{torch.text}.{COUNTS_DTYPE}", device, ctx)
-    ids = _ids(form, dtype, device, torch.text, ctx)
-    value = call(f"{torch.text}.repeat_interleave", ids.code, counts.code, output_size=on_one_line(allocation.total, ctx))
-    statement = _Statement(ctx.source, placement)
-    edits = statement.edits(value, _target(placement, ctx))
-    imports = tuple(dict.fromkeys(torch.imports + counts.imports + ids.imports))
-    return Fix(TITLE, edits, Applicability.UNSAFE, imports)
-
-
-def _ids(form: RunningOffset, dtype: str, device: str, torch: str, ctx: Context) -> Staged:
-    """One id per count: a range on the device, or the host list of ids, uploaded."""
-    if form.ids is not None:
-        return _staged(form.ids, dtype, device, ctx)
-    length = f"len({on_one_line(form.counts, ctx)})"
-    shift = _operand(form.shift, ctx) if form.shift else ""
-    bounds: tuple[str, ...]
-    if form.negative:
-        first = f"{form.start} - {shift}" if form.start else f"-{shift}"
-        bounds = (first, f"{length} + {form.start} - {shift}" if form.start else f"{length} - {shift}")
-    else:
-        first = " + ".join(part for part in (shift, str(form.start) if form.start else "") if part)
-        bounds = (first, f"{first} + {length}") if first else (length,)
-    return Staged(call(f"{torch}.arange", *bounds, dtype=dtype, device=device), ())
-
-
-def _operand(node: ast.expr, ctx: Context) -> str:
-    """`node` as an operand of + and -."""
-    text = on_one_line(node, ctx)
-    return text if isinstance(node, ast.Name | ast.Attribute | ast.Constant | ast.Subscript) else f"({text})"
-
-
-def _staged(data: ast.expr, dtype: str, device: str, ctx: Context) -> Staged:
-    is_list = ctx.value(data).kind in (Kind.LIST, Kind.TUPLE)
-    staged = stage(ctx, on_one_line(data, ctx), dtype, device, is_list)
-    if staged is None:
+    made = repeat(form.counts, form.ids, dtype, device, on_one_line(allocation.total, ctx), ctx)
+    if made is None:
         raise Refused("the configured upload is not available in this file")
-    return staged
+    edits = _Statement(ctx.source, placement).edits(made.code, _target(placement, ctx))
+    return Fix(TITLE, edits, Applicability.UNSAFE, made.imports)
 
 
 def _dtype(allocation: Allocation, torch: str, ctx: Context) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from launchlint.fixes.liveness import LOOPS, Liveness
+from launchlint.fixes.repeats import are_host_values, is_pure, names_of
 from launchlint.rule import Context
-from launchlint.values import Kind
 
-from .running_offset import RunningOffset, is_pure, names_of
+from .running_offset import RunningOffset
 
 EMPTY_OR_FILLED = frozenset({"empty", "zeros", "ones", "new_empty", "new_zeros", "new_ones"})
 NEUTRAL_CALLS = frozenset({"sum", "len", "max", "min", "int", "any", "all", "enumerate", "range", "zip"})
@@ -56,7 +56,8 @@ def place(form: RunningOffset, loop: ast.For, ctx: Context) -> Placement:
         raise Refused("its variables may be read outside the loop")
     allocation, before = _look_back(form, loop, live, ctx)
     _check_total(form, allocation, loop, live, ctx)
-    _check_device_side(form, ctx)
+    if not are_host_values(form.counts, form.ids, ctx):
+        raise Refused("the counts or ids are not on the host")
     return Placement(loop, allocation, tuple(before))
 
 
@@ -169,7 +170,7 @@ def _neutral(node: ast.stmt, form: RunningOffset) -> set[str]:
     calls = [part for part in ast.walk(value) if isinstance(part, ast.Call)]
     if not all(isinstance(part.func, ast.Name) and part.func.id in NEUTRAL_CALLS for part in calls):
         return set()
-    read = names_of(form.counts) | (names_of(form.ids) if form.ids else set()) | (names_of(form.shift) if form.shift else set())
+    read = names_of(form.counts) | names_of(form.ids.listed) | names_of(form.ids.shift)
     return set() if name in read else {name}
 
 
@@ -263,10 +264,3 @@ def _is_neutral_call(node: ast.Call) -> bool:
 
 def _line(node: ast.stmt) -> int:
     return node.lineno
-
-
-def _check_device_side(form: RunningOffset, ctx: Context) -> None:
-    """The counts, and the ids where there are any, must not be tensors: those would be read back or copied."""
-    for part in (form.counts, form.ids):
-        if part is not None and ctx.value(part).kind in (Kind.TENSOR, Kind.DICT):
-            raise Refused("the counts or ids are not a host list")

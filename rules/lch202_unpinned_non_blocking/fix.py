@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from launchlint.fixes.arguments import on_one_line
 from launchlint.fixes.factories import make_on_device
@@ -15,14 +16,20 @@ from launchlint.rule import Context
 def rewrite(call: ast.Call, ctx: Context) -> Fix | None:
     """The fix for a `.to(d, non_blocking=True)`, `.cuda(non_blocking=True)` or `dst.copy_(src, non_blocking=True)`.
 
-    SAFE: no copy, where a factory can make the tensor on the device. UNSAFE: `pin_memory=` in the call that makes the host
-    tensor, where that call is in sight; or the configured helper where the tensor is made in the same expression. A sketch
-    where it is made otherwise.
+    UNSAFE: no copy, where a factory can make the tensor on the device; `pin_memory=` in the call that makes the host tensor,
+    where that call is in sight; or the configured helper where the tensor is made in the same expression. A sketch where it
+    is made otherwise.
     """
     host = _host_side(call)
     if host is None:
         return None
-    return make_on_device(call, ctx) or _through_helper(call, host, ctx) or _pinned(call, host, ctx) or _shown(host, ctx)
+    return _without_copy(call, ctx) or _through_helper(call, host, ctx) or _pinned(call, host, ctx) or _shown(host, ctx)
+
+
+def _without_copy(call: ast.Call, ctx: Context) -> Fix | None:
+    """`torch.zeros(n).to(d, non_blocking=True)` -> `torch.zeros(n, device=d)`."""
+    fix = make_on_device(call, ctx)
+    return replace(fix, applicability=Applicability.UNSAFE) if fix else None
 
 
 def _host_side(call: ast.Call) -> ast.expr | None:

@@ -305,6 +305,7 @@ REFUSED = {
     "semicolon": ("        offset = 0\n", "        offset = 0; print()\n"),
     "global": ("    total = sum(counts)\n", "    global offset\n    total = sum(counts)\n"),
     "counts are a tensor": ("counts: list[int]", "counts: torch.Tensor"),
+    "shift is a tensor": ("first, device", "first: torch.Tensor, device"),
     "sum is something else": ("    total = sum(counts)\n", "    total = math.fsum(counts)\n"),
     "index written": ("offset += count", "offset += count\n                i = 0"),
     "target is an attribute": ("ids[offset : offset + count]", "self.ids[offset : offset + count]"),
@@ -380,7 +381,7 @@ def test_other_loops_are_not_the_form(loop: str) -> None:
 def test_the_form_is_described() -> None:
     form = running_offset(ast.parse("for i, n in enumerate(self.counts, 2):\n    out[o : o + n] = i - self.first\n    o += n").body[0])
     assert form is not None
-    assert (form.target, form.offset, ast.unparse(form.counts), form.start, form.negative) == ("out", "o", "self.counts", 2, True)
-    assert form.shift is not None
-    assert ast.unparse(form.shift) == "self.first"
+    assert (form.target, form.offset, ast.unparse(form.counts), form.ids.start, form.ids.negative) == ("out", "o", "self.counts", 2, True)
+    assert form.ids.shift is not None
+    assert ast.unparse(form.ids.shift) == "self.first"
     assert form.locals == {"i", "n", "o"}
