@@ -137,6 +137,9 @@ def same(one: ast.AST, other: ast.AST, headers_only: bool = False) -> bool:
             if len(left) != len(right):
                 return False
             stack.extend(zip(left, right, strict=True))
-        elif repr(left) != repr(right):  # repr: nan equals nan, 0.0 is not -0.0
+        elif isinstance(left, float | complex):
+            if repr(left) != repr(right):  # nan equals nan, 0.0 is not -0.0
+                return False
+        elif left != right:
             return False
     return True

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from launchlint.fixes import MAX_ROUNDS, fix_source
+from launchlint.fixes.untouched import same
 from launchlint.model import Applicability, Confidence, Edit, Finding, Fix, Span
 from launchlint.settings import Settings
 from launchlint.source import Source
@@ -219,6 +220,17 @@ def test_fixed_code_that_the_encoding_of_the_file_lacks_is_refused() -> None:
 def test_a_deep_expression_elsewhere_does_not_matter() -> None:
     deep = " + ".join(["1"] * 2500)
     assert fixed(f"y = {deep}\nx = old\n", replacer("old", "new")) == f"y = {deep}\nx = new\n"
+
+
+def test_numbers_that_python_does_not_print_do_not_matter() -> None:
+    text = f"y = [0x{'f' * 5000}, 1e999 - 1e999, -0.0, 2j, True, ...]\nx = old\n"
+    assert fixed(text, replacer("old", "new")) == text.replace("old", "new")
+
+
+@pytest.mark.parametrize(("one", "other"), [("1", "1.0"), ("1", "True"), ("'a'", "b'a'"), ("0.0", "0"), ("1e400", "1e300"), ("2", "0x3")])
+def test_literals_are_told_apart(one: str, other: str) -> None:
+    assert not same(ast.parse(one), ast.parse(other))
+    assert same(ast.parse(one), ast.parse(f"({one})"))
 
 
 # -------------------------------------------------------------------- bytes
