@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.overrides import _get_current_function_mode_stack
 
+from launchlint.audit.functions import AnswerFunctions
 from launchlint.audit.kernels import TritonGuard
 from launchlint.audit.memory import Memory, marks
 from launchlint.audit.state import DEVICE, AuditError, as_device, current
@@ -118,6 +120,7 @@ NO_GRAPH = "a CUDA graph cannot be recorded in a dry run; run the function itsel
 NO_PROPERTIES = "a dry run has no hardware to ask; answer it in the test, for example with monkeypatch"
 
 
+ENGINE = "_engine_run_backward"
 GROUP = "_group_tensors_by_device_and_dtype"
 
 
@@ -129,6 +132,15 @@ def group_by_marks(original: Callable[..., Any], *args: Any, **kwargs: Any) -> A
         pretended = first is not None and marks.of(first) is Memory.DEVICE
         groups[DEVICE if pretended else device, dtype] = (lists, indices)
     return groups
+
+
+def run_backward(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The backward pass. Its caller may run without the mode, but hooks and backward functions of the user need the answers."""
+    state = current()
+    if state is None or any(isinstance(mode, AnswerFunctions) for mode in _get_current_function_mode_stack()):  # type: ignore[no-untyped-call]
+        return original(*args, **kwargs)
+    with AnswerFunctions(state):
+        return original(*args, **kwargs)
 
 
 def host_generator(original: Callable[..., Any], device: Any = None) -> Any:
@@ -196,11 +208,15 @@ def answers() -> dict[tuple[str, str], Any]:
     of_c: dict[str, Any] = {}
     if hasattr(torch._C, GROUP):
         of_c[GROUP] = functools.partial(group_by_marks, getattr(torch._C, GROUP))
+    of_autograd: dict[str, Any] = {}
+    if hasattr(torch.autograd, ENGINE):
+        of_autograd[ENGINE] = functools.partial(run_backward, getattr(torch.autograd, ENGINE))
     of_tensor = {"record_stream": constant(None)}  # its arguments are checked before any mode is asked
     named = (
         ("torch", of_torch),
         ("torch._C", of_c),
         ("torch.Tensor", of_tensor),
+        ("torch.autograd", of_autograd),
         ("torch.cuda", of_cuda),
         ("torch.accelerator", of_accelerator),
         ("torch.cuda.nvtx", of_nvtx),

@@ -94,7 +94,7 @@ class Line(Totals):
         return f"{short_path(self.path)}:{self.line}"
 
 
-@dataclass
+@dataclass(eq=False)
 class Report:
     """What a run spent. `result` is what the function returned (None for a `with` block).
 

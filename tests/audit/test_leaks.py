@@ -117,6 +117,37 @@ def test_nested_runs_count_for_both() -> None:
     assert (outer.launches, inner.launches) == (3, 1)
 
 
+def test_equal_nested_runs_are_told_apart() -> None:
+    with dry_run() as outer:
+        with dry_run() as inner:
+            pass
+        torch.zeros(3, device="cuda")
+    assert (outer.launches, inner.launches) == (1, 0)
+
+
+class Scaled(torch.autograd.Function):
+    """Doubles; its backward asks for the device, makes a tensor there and reads one value."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        assert gradient.is_cuda
+        gradient[0].cpu()
+        return gradient + torch.ones(3, device=gradient.device)
+
+
+def test_backward_functions_of_the_user_run_dry_too() -> None:
+    def work(x: torch.Tensor) -> None:
+        Scaled.apply(x).sum().backward()  # type: ignore[no-untyped-call]
+
+    report = dry_run(work, torch.ones(3, requires_grad=True))
+    assert (report.downloads, report.waits) == (1, 1)
+    assert any("gradient[0].cpu()" in line.source for line in report.lines)
+
+
 def test_another_thread_sees_torch_as_it_is() -> None:
     real = torch.cuda.is_available()
     seen: list[Any] = []
