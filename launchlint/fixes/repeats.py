@@ -32,6 +32,7 @@ class Turn:
     ids: ast.expr | None = None
     id_name: str = ""
     by_index: bool = False  # the count is `counts[index]`
+    strict: bool = False  # there are as many ids as counts, or zip raises
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -54,6 +55,7 @@ class Ids:
     subtracted where `negative`."""
 
     listed: ast.expr | None = None
+    as_many: bool = False  # `listed` is as long as the counts; else it may be longer, and the rest is not used
     start: int = 0
     shift: ast.expr | None = None
     negative: bool = False
@@ -73,9 +75,10 @@ def turn_of(target: ast.expr, walked: ast.expr) -> Turn | None:
             return Turn(counts, index=index, by_index=True)
         case (
             ast.Tuple(elts=[ast.Name(id=name), ast.Name(id=count)]),
-            ast.Call(func=ast.Name(id="zip"), args=[ids, counts], keywords=[] | [ast.keyword(arg="strict")]),
+            ast.Call(func=ast.Name(id="zip"), args=[ids, counts], keywords=[] | [ast.keyword(arg="strict")] as options),
         ) if is_pure(ids) and is_pure(counts):
-            return Turn(counts, count, ids=ids, id_name=name)
+            strict = any(isinstance(option.value, ast.Constant) and option.value.value is True for option in options)
+            return Turn(counts, count, ids=ids, id_name=name, strict=strict)
     return None
 
 
@@ -95,7 +98,7 @@ def ids_of(value: ast.expr, turn: Turn, written: frozenset[str]) -> Ids | None:
         case ast.Name(id=name) if name == turn.index:
             return Ids(start=turn.start)
         case ast.Name(id=name) if name == turn.id_name:
-            return Ids(turn.ids)
+            return Ids(turn.ids, turn.strict)
         case ast.Subscript(value=listed, slice=ast.Name(id=name)) if name == turn.index and turn.start == 0:
             return Ids(listed) if _is_invariant(listed, written) else None
         case ast.BinOp(left=ast.Name(id=name), op=ast.Add() | ast.Sub() as op, right=shift) if name == turn.index:
@@ -143,7 +146,7 @@ def repeat(counts: ast.expr, ids: Ids, dtype: str, device: str, total: str, ctx:
     """
     torch = torch_module(ctx.source)
     staged = _staged(counts, f"{torch.text}.{COUNTS_DTYPE}", device, ctx)
-    made = _staged(ids.listed, dtype, device, ctx) if ids.listed else _range(counts, ids, dtype, device, ctx)
+    made = _listed(counts, ids, dtype, device, ctx) if ids.listed else _range(counts, ids, dtype, device, ctx)
     if staged is None or made is None:
         return None
     code = call(f"{torch.text}.repeat_interleave", made.code, staged.code, output_size=total)
@@ -153,6 +156,15 @@ def repeat(counts: ast.expr, ids: Ids, dtype: str, device: str, total: str, ctx:
 def _staged(data: ast.expr, dtype: str, device: str, ctx: Context) -> Staged | None:
     is_list = ctx.value(data).kind in (Kind.LIST, Kind.TUPLE)
     return stage(ctx, on_one_line(data, ctx), dtype, device, is_list)
+
+
+def _listed(counts: ast.expr, ids: Ids, dtype: str, device: str, ctx: Context) -> Staged | None:
+    """The listed ids, cut to as many as there are counts: a loop leaves the rest alone, `repeat_interleave` refuses it."""
+    assert ids.listed is not None
+    if ids.as_many:
+        return _staged(ids.listed, dtype, device, ctx)
+    cut = f"{_operand(ids.listed, ctx)}[: len({on_one_line(counts, ctx)})]"
+    return stage(ctx, cut, dtype, device, ctx.value(ids.listed).kind in (Kind.LIST, Kind.TUPLE))
 
 
 def _range(counts: ast.expr, ids: Ids, dtype: str, device: str, ctx: Context) -> Staged:

@@ -47,7 +47,7 @@ def test_the_pieces_are_made_at_once(expression: str, counts: list[int]) -> None
     assert "repeat_interleave" in after
     if JOINED[expression]:
         assert after == MODULE.format(JOINED[expression])
-    arguments = (counts, [5 + i for i in range(len(counts))], 7, "cpu")
+    arguments = (counts, [5 + i for i in range(len(counts) + 2)], 7, "cpu")
     before, operators_before = run(define(text, "f"), *arguments)
     result, operators_after = run(define(after, "f"), *arguments)
     assert_same(before, result)
