@@ -25,6 +25,7 @@ from launchlint.scan import Interest, Scan, Scope, Site, scan, worth_parsing
 from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
 from launchlint.values.flow import Flow
+from launchlint.values.outside import ProjectValues
 
 Progress = Callable[[int], None]
 _COLD = Verdict(Heat.COLD, "device code")
@@ -58,6 +59,7 @@ class Project:
 
     def __init__(self, summaries: Iterable[FileSummary], settings: Settings) -> None:
         self.graph = Graph(summaries, settings.hot, settings.cold)
+        self.values = ProjectValues(self.graph)
         self._files = {file.path: number for number, file in enumerate(self.graph.files)}
         self._lines: dict[str, dict[tuple[int, str], int]] = {}
 
@@ -173,7 +175,7 @@ class _FileCheck:
     @property
     def flow(self) -> Flow:
         if self._flow is None:
-            self._flow = Flow(self.found, None)
+            self._flow = Flow(self.found, self.project.values)
         return self._flow
 
     def scope(self, scope: Scope) -> None:

@@ -132,7 +132,7 @@ class Graph:
             return self._enclosing_cold(key)
         if any(table.walls.match(function.name) for table in tables):
             return f"{function.name} runs rarely, by its name"
-        if function.class_index >= 0 and self._is_cold_class(key, tables):
+        if function.class_index >= 0 and self._is_cold_class(key, tables) and self._root_by_base(key, function) is None:
             return f"{self.class_at((key[0], function.class_index)).name} works outside the step, by its name"
         return self._enclosing_cold(key)
 

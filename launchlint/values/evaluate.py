@@ -72,6 +72,7 @@ class Evaluator:
         self.module_values: Environment = {}
         self.class_name = ""  # the class whose method is being evaluated
         self._depth = 0
+        self._knows_numpy = any(target.partition(".")[0] in ("numpy", "pandas", "jax", "cupy", "scipy") for target in names.targets.values())
 
     # ---------------------------------------------------------------- what Flow answers
 
@@ -246,7 +247,7 @@ class Evaluator:
     @staticmethod
     def _operate(node: ast.BinOp, left: Value, right: Value) -> Value:
         if left.kind in (Kind.LIST, Kind.TUPLE):
-            if isinstance(node.op, ast.Mult) and right.kind is not Kind.TENSOR:
+            if isinstance(node.op, ast.Mult) and right.kind is not Kind.ARRAY:  # times a tensor too: its value is read back
                 return left if left.kind is Kind.LIST else Value(Kind.LIST, element=join_all(left.elements), origin=left.origin)
             if isinstance(node.op, ast.Add) and right.kind not in (Kind.TENSOR, Kind.ARRAY):
                 return left if left.kind is Kind.LIST else LIST
@@ -556,8 +557,10 @@ class Evaluator:
             case "numpy" if len(expr.args) == 0:
                 return ARRAY.but(origin=origin)
             case "tolist":
+                self._read_of_computed(function.value, receiver)
                 return Value(Kind.LIST, element=SCALAR, origin=origin)
             case "item" if not expr.args:
+                self._read_of_computed(function.value, receiver)
                 return SCALAR.but(origin=origin)
             case "cuda":
                 return Value(Kind.TENSOR, Device.DEVICE, boolean=receiver.boolean, scalar=receiver.scalar, origin=origin)
@@ -582,6 +585,16 @@ class Evaluator:
                     leader = next(value for value in arguments if value.kind is Kind.TENSOR)
                     return Value(Kind.TENSOR, leader.device, by_name=True, origin=Origin(expr.lineno, f"the layer self.{name}"))
         return self._unknown_method(expr, name, receiver, arguments, origin, env)
+
+    def _read_of_computed(self, read: ast.expr, receiver: Value) -> None:
+        """`(a == b).tolist()` and `x.max().item()`: what is computed and then read is a tensor where the file knows no numpy."""
+        if receiver.kind is not Kind.UNKNOWN or self._knows_numpy:
+            return
+        computed = isinstance(read, ast.Compare) or (
+            isinstance(read, ast.Call) and isinstance(read.func, ast.Attribute) and read.func.attr in ("max", "min", "sum", "any", "all", "mean", "argmax", "prod")
+        )
+        if computed:
+            self.seen[id(read)] = TENSOR.but(by_name=True, scalar=isinstance(read, ast.Call), origin=Origin(read.lineno, "computed and read back in a file without numpy"))
 
     def _unknown_method(self, expr: ast.Call, name: str, receiver: Value, arguments: list[Value], origin: Origin, env: Environment) -> Value:
         if isinstance(expr.func, ast.Attribute) and receiver.kind is Kind.UNKNOWN and is_proof_of_tensor(expr):
@@ -683,7 +696,7 @@ class Evaluator:
 
     def _is_layer_call(self, function: ast.Attribute, receiver: Value, arguments: list[Value]) -> bool:
         """`self.norm(x)`: a module called like a function gives a tensor where its input lives."""
-        if not isinstance(function.value, ast.Name) or function.value.id != "self" or not arguments or arguments[0].kind is not Kind.TENSOR:
+        if not isinstance(function.value, ast.Name) or function.value.id != "self" or not any(value.kind is Kind.TENSOR for value in arguments):
             return False
         return self.is_stored(receiver.class_name, function.attr)
 

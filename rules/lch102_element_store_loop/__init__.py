@@ -17,7 +17,7 @@ rule = Rule(
         summary="a loop stores one slice or row of a tensor per turn, a few kernels each",
         group="launches",
         since="0.1.0",
-        policy=Policy.grid(known="- low high high", inferred="- - low medium"),
+        policy=Policy.grid(known="- medium high high", inferred="- - low medium"),
     )
 )
 
@@ -64,6 +64,9 @@ def _judge(node: ast.Assign | ast.AugAssign | ast.Call, target: ast.Subscript, c
         return
     if loops.has_few_turns(loop) or loops.walks_configuration(loop):
         yield Silence(node, "the loop makes a few turns, or as many as the configuration says")
+        return
+    if loops.walks_chunks(loop):
+        yield Silence(node, "the loop walks chunks, which bounds memory")
         return
     if loops.heavy_call(loop, ctx) is not None:
         yield Silence(node, "a heavy call in the same loop outweighs the small launches")
