@@ -20,7 +20,7 @@ from launchlint.hot import FileSummary, Graph, Verdict, summarize
 from launchlint.hot.roles import kernel_path
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
 from launchlint.modules import module_of
-from launchlint.rule import Check, FunctionFacts, Hit, Outcome, Rule, Silence
+from launchlint.rule import Check, FunctionFacts, FunctionNode, Hit, Outcome, Rule, Silence
 from launchlint.scan import Interest, Scan, Scope, Site, scan, worth_parsing
 from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
@@ -102,7 +102,7 @@ def check_source(
         tree = source.tree
         if project is None:
             project = Project([summarize_source(source, tree)], settings)
-        found, below = _findings(source, tree, rules, settings, project, trace, alone)
+        found, below, allowed = _findings(source, tree, rules, settings, project, trace, alone)
     except SourceError as error:
         report.problems.append(Problem(source.path, error.reason, error.line))
         return report
@@ -110,6 +110,7 @@ def check_source(
         report.problems.append(Problem(source.path, "nested too deeply to be analysed"))
         return report
     report.findings, report.silenced = suppress.apply(source, found, settings, below)
+    report.silenced += allowed
     return report
 
 
@@ -121,21 +122,21 @@ def summarize_source(source: Source, tree: ast.Module) -> FileSummary:
 
 def _findings(
     source: Source, tree: ast.Module, rules: Sequence[Rule], settings: Settings, project: Project, trace: list[Decision] | None, alone: bool
-) -> tuple[list[Finding], list[Finding]]:
-    """The findings of a file, and those that are below the asked confidence."""
+) -> tuple[list[Finding], list[Finding], list[tuple[Finding, str]]]:
+    """The findings of a file, those that are below the asked confidence, and those in a region that allows them."""
     if alone and not worth_parsing(source.text.encode("utf-8", "surrogatepass")):
-        return [], []
+        return [], [], []
     module, is_package = module_of(source.path)
     found = scan(tree, source.text, _interest(rules), module, is_package)
     if found.names.torch_is_foreign or kernel_path(source.path, module):
-        return [], []
+        return [], [], []
     check = _FileCheck(source, settings, found, project, trace)
     for scope in found.scopes:
         if scope.sites and not scope.is_kernel:
             check.scope(scope)
     kept = [finding for finding in check.findings if finding.confidence >= settings.min_confidence]
     below = [finding for finding in check.findings if finding.confidence < settings.min_confidence]
-    return kept, below
+    return kept, below, [(finding, reason) for finding, reason in check.allowed.values() if finding.confidence >= settings.min_confidence]
 
 
 _interests: dict[tuple[str, ...], Interest] = {}
@@ -169,6 +170,7 @@ class _FileCheck:
         self.project = project
         self.trace = trace
         self.findings: list[Finding] = []
+        self.allowed: dict[Span, tuple[Finding, str]] = {}  # what a region such as `with gpu_sync_allowed():` silences
         self._flow: Flow | None = None
         self._evaluated: set[Scope] = set()
 
@@ -226,7 +228,11 @@ class _FileCheck:
         if confidence is None:
             self._note(rule, span, outcome.level, heat, None, f"the policy has no cell for value {outcome.level} and heat {heat}")
             return None
-        for guard in guards_of(site.frame, self.settings.allow_regions):
+        for guard in guards_of(site.frame, self.settings.allow_regions, _functions_around(context.scope)):
+            if guard.effect == "allow":
+                self._note(rule, span, outcome.level, heat, None, guard.reason)
+                self.allowed.setdefault(span, (Finding(rule.meta.code, span, outcome.message, confidence), f"region: {guard.name}"))
+                return None
             if guard.effect == "mute" or (guard.effect == "host" and rule.meta.group != _UPLOADS):
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 return None
@@ -280,6 +286,14 @@ class _FileCheck:
     @staticmethod
     def _fix(hit: Hit) -> Fix | None:
         return hit.fix() if hit.fix is not None else None
+
+
+def _functions_around(scope: Scope) -> Iterator[FunctionNode]:
+    """The function of a scope and those that it is nested in, innermost first."""
+    current: Scope | None = scope
+    while current is not None and current.node is not None:
+        yield current.node
+        current = current.outer
 
 
 def _heat_at(verdict: Verdict, site: Site) -> Heat:

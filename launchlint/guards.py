@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from launchlint.names import dotted, last_name
-from launchlint.rule import Frame
+from launchlint.rule import Frame, FunctionNode
 
 ALLOW_CONTEXTS = ("gpu_sync_allowed", "allow_gpu_sync", "sync_allowed", "allow_sync", "gpu_sync_ok")
 
@@ -29,19 +29,24 @@ _PERIOD = re.compile(r"interval|every|period|freq|log_steps|logging_steps|steps_
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """One thing that a frame says. `effect`: mute | lower | host (mutes all but uploads) | capture."""
+    """One thing that a frame says. `effect`: allow (mutes, and is counted) | mute | lower | host (mutes all but uploads) | capture."""
 
     effect: str
     reason: str
+    name: str = ""  # what allows
 
 
-def guards_of(frame: Frame | None, allowed: tuple[str, ...]) -> Iterator[Guard]:
-    """Every guard around a place, innermost first."""
+def guards_of(frame: Frame | None, allowed: tuple[str, ...], functions: Iterable[FunctionNode] = ()) -> Iterator[Guard]:
+    """Every guard around a place, innermost first; `functions` are those that enclose it, whose decorators may allow it too."""
     while frame is not None:
         guard = _guard(frame, allowed)
         if guard is not None:
             yield guard
         frame = frame.outer
+    for function in functions:
+        for decorator in function.decorator_list:
+            if name := _allows(decorator, allowed):
+                yield Guard("allow", f"inside `{function.name}`, whose decorator `@{name}` says that this wait is meant", name)
 
 
 def _guard(frame: Frame, allowed: tuple[str, ...]) -> Guard | None:
@@ -64,13 +69,22 @@ def _guard(frame: Frame, allowed: tuple[str, ...]) -> Guard | None:
 def _region(node: ast.With | ast.AsyncWith, allowed: tuple[str, ...]) -> Guard | None:
     for item in node.items:
         context = item.context_expr
+        either = (context.body, context.orelse) if isinstance(context, ast.IfExp) else (context,)
+        for choice in either:  # `with nullcontext() if pinned else gpu_sync_allowed():` says so where it matters
+            if name := _allows(choice, allowed):
+                return Guard("allow", f"inside `with {name}(...)`, which says that this wait is meant", name)
         called = context.func if isinstance(context, ast.Call) else context
         name = last_name(called)
-        if name in allowed or name in ALLOW_CONTEXTS or dotted(called) in allowed:
-            return Guard("mute", f"inside `with {name}(...)`, which says that this wait is meant")
         if name in ("graph", "graph_capture", "capture") and isinstance(context, ast.Call):
             return Guard("capture", f"inside `with {dotted(called)}(...)`, a graph capture")
     return None
+
+
+def _allows(expr: ast.expr, allowed: tuple[str, ...]) -> str:
+    """The name of the allow-region that a context manager or decorator is, or an empty string."""
+    called = expr.func if isinstance(expr, ast.Call) else expr
+    name = last_name(called)
+    return name if name in allowed or name in ALLOW_CONTEXTS or dotted(called) in allowed else ""
 
 
 def _branch(node: ast.If | ast.IfExp, part: str) -> Guard | None:
