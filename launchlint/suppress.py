@@ -8,7 +8,7 @@
   comments that `waivers` lists silence every rule. They stand where an ignore comment may stand.
 * `per-file-ignores`.
 
-Regions such as `with gpu_sync_allowed():` are no comments and therefore not decided here.
+Regions such as `with gpu_sync_allowed():` are no comments: the engine decides about them and adds what they silence.
 """
 
 from __future__ import annotations
