@@ -7,7 +7,9 @@ by the hash of the file.
 from __future__ import annotations
 
 import ast
+import functools
 from dataclasses import dataclass, field
+from typing import Any
 
 from launchlint.guards import is_once_test
 from launchlint.names import Names, dotted
@@ -20,7 +22,15 @@ MENTIONED = 2  # named, not called: a callback, a partial, a thread's target
 
 Call = tuple[str, int]  # what is called, as spelled ("f", "self.f", "a.b.f", "super().f", "?.f"), and flags
 
-_SKIP = frozenset({ast.Load, ast.Store, ast.Del, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal, ast.Name, ast.arguments})
+_SKIP = frozenset(
+    {
+        ast.Load, ast.Store, ast.Del, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal, ast.Name,
+        ast.arguments, str, int, bool, type(None),
+    }
+)  # fmt: skip
+_Waiting = tuple[list[Any], int, int, int]  # nodes, function, class, flags
+_NAMED = frozenset({ast.Name, ast.Attribute})
+_REGISTERING = frozenset({"custom_op", "register_custom_op", "triton_op", "impl", "register_kernel"})
 _LOADERS = ("loader", "batches", "data_iterator")
 _ONCE_TESTS = (ast.UnaryOp, ast.Compare, ast.BoolOp)
 
@@ -82,6 +92,9 @@ def summarize(path: str, module: str, is_package: bool, tree: ast.Module, text: 
 
 
 class _Walk:
+    """The state of one walk. The stack holds nodes of one function at a time, and `outer` the stacks that wait: half of the
+    time of a walk is spent on what is pushed for each node."""
+
     def __init__(self, path: str, module: str, is_package: bool, kernel_file: bool, may_train: bool) -> None:
         self.names = Names(module, is_package)
         self.summary = FileSummary(path, module, self.names.targets)
@@ -89,63 +102,117 @@ class _Walk:
         self.may_train = may_train
         self.calls: list[dict[Call, None]] = []
         self.loads: list[set[str]] = []
-        self.nodes: list[FunctionNode] = []
-        self.top_mentions: dict[str, None] = {}
-        self.stack: list[tuple[ast.AST, int, int, int]] = []  # node, function, class, flags
+        self.top_calls: dict[Call, None] = {}  # only what is mentioned outside functions
 
     def run(self, tree: ast.Module) -> FileSummary:
-        stack = self.stack
-        stack.extend((node, -1, -1, 0) for node in reversed(tree.body))
-        while stack:
-            node, function, owner, flags = stack.pop()
-            kind = node.__class__
-            if kind in FUNCTIONS:
-                self._function(node, function, owner)  # type: ignore[arg-type]
-                continue
-            if kind is ast.ClassDef:
-                self._class(node, function)  # type: ignore[arg-type]
-                continue
-            if kind is ast.Import or kind is ast.ImportFrom:
-                self.names.add(node)  # type: ignore[arg-type]
-                continue
-            if kind is ast.Call:
-                self._call(node, function, flags)  # type: ignore[arg-type]
-            elif kind is ast.Attribute:
-                if function >= 0 and node.value.__class__ is ast.Name:  # type: ignore[attr-defined]
-                    if node.value.id == "self":  # type: ignore[attr-defined]
-                        self.loads[function].add(node.attr)  # type: ignore[attr-defined]
+        outer: list[_Waiting] = []
+        stack: list[Any] = tree.body[::-1]
+        function, owner, flags = -1, -1, 0
+        calls = self.top_calls
+        loads: set[str] = set()
+        while True:
+            while stack:
+                node = stack.pop()
+                kind = node.__class__
+                if kind in _SKIP:
                     continue
-            elif kind is ast.Assign or kind is ast.AnnAssign:
-                self._assign(node, function, owner)  # type: ignore[arg-type]
-            elif kind is ast.If:
-                if node.test.__class__ in _ONCE_TESTS and is_once_test(node):  # type: ignore[attr-defined,arg-type]
-                    self._push(node.body, function, owner, flags | ONCE)  # type: ignore[attr-defined]
-                    self._push(node.orelse, function, owner, flags)  # type: ignore[attr-defined]
-                    continue
-            elif (kind is ast.For or kind is ast.While) and function >= 0:
-                if self._loop(node, function):  # type: ignore[arg-type]
-                    flags |= IN_TRAINING
-            elif kind is ast.Return:
-                self._mention(node.value, function)  # type: ignore[attr-defined]
-            elif kind is ast.Dict:
-                for value in node.values:  # type: ignore[attr-defined]
-                    self._mention(value, function)
-            for name in child_fields(kind):
-                child = getattr(node, name, None)
-                if child.__class__ is list:
-                    for item in reversed(child):
-                        if item.__class__ not in _SKIP and isinstance(item, ast.AST):
-                            stack.append((item, function, owner, flags))
-                elif child is not None and child.__class__ not in _SKIP and isinstance(child, ast.AST):
-                    stack.append((child, function, owner, flags))
-        return self._finish()
+                if kind is ast.Attribute:
+                    holder = node.value
+                    if holder.__class__ is not ast.Name:
+                        stack.append(holder)
+                    elif holder.id == "self":
+                        loads.add(node.attr)
+                elif kind is ast.Call:
+                    called = node.func
+                    if called.__class__ is ast.Name:
+                        spelled = called.id
+                    elif called.__class__ is ast.Attribute and called.value.__class__ is ast.Name:
+                        spelled = f"{called.value.id}.{called.attr}"
+                        if called.value.id == "self":
+                            loads.add(called.attr)
+                    else:
+                        spelled = _spelled(called)
+                        stack.append(called)
+                    if function < 0:
+                        self._top_level_call(node, spelled)
+                    elif spelled:
+                        calls[(spelled, flags)] = None
+                    for argument in node.args:
+                        if argument.__class__ in _NAMED:
+                            self._mention(argument, calls)
+                    for argument in reversed(node.args):
+                        if argument.__class__ not in _SKIP:
+                            stack.append(argument)
+                    if node.keywords:
+                        stack += self._keywords(node, spelled, calls, function)
+                elif kind is ast.Assign:
+                    self._assign(node.targets, "", node.value, calls, function, owner)
+                    for target in reversed(node.targets):
+                        if target.__class__ is not ast.Name:
+                            stack.append(target)
+                    stack.append(node.value)
+                elif kind is ast.BinOp:
+                    if node.left.__class__ not in _SKIP:
+                        stack.append(node.left)
+                    if node.right.__class__ not in _SKIP:
+                        stack.append(node.right)
+                elif kind is ast.Expr or kind is ast.Starred:
+                    if node.value.__class__ is not ast.Constant:
+                        stack.append(node.value)
+                elif kind is ast.Subscript:
+                    if node.value.__class__ is not ast.Name:
+                        stack.append(node.value)
+                    if node.slice.__class__ not in _SKIP:
+                        stack.append(node.slice)
+                elif kind is ast.If:
+                    if node.test.__class__ in _ONCE_TESTS and is_once_test(node):
+                        outer.append((stack, function, owner, flags))
+                        outer.append((node.body[::-1], function, owner, flags | ONCE))
+                        stack = node.orelse[::-1]
+                        continue
+                    stack.append(node.test)
+                    stack += node.body[::-1]
+                    stack += node.orelse[::-1]
+                elif kind is ast.Compare:
+                    stack.append(node.left)
+                    for compared in reversed(node.comparators):
+                        if compared.__class__ not in _SKIP:
+                            stack.append(compared)
+                elif kind is ast.Tuple or kind is ast.List:
+                    for element in reversed(node.elts):
+                        if element.__class__ not in _SKIP:
+                            stack.append(element)
+                elif kind in FUNCTIONS:
+                    outer.append((stack, function, owner, flags))
+                    function, flags = self._function(node, function, owner), 0
+                    stack, calls, loads = node.body[::-1], self.calls[function], self.loads[function]
+                elif kind is ast.ClassDef:
+                    self._class(node)
+                    outer.append((stack, function, owner, flags))
+                    stack, function, owner, flags = node.body[::-1], -1, len(self.summary.classes) - 1, 0
+                    calls, loads = self.top_calls, set()
+                elif kind is ast.Import or kind is ast.ImportFrom:
+                    self.names.add(node)
+                elif (kind is ast.For or kind is ast.While) and function >= 0 and self._loop(node, function):
+                    outer.append((stack, function, owner, flags))
+                    stack, flags = _children(node), flags | IN_TRAINING
+                else:
+                    if kind is ast.Return:
+                        self._mention(node.value, calls)
+                    elif kind is ast.Dict:
+                        for held in node.values:
+                            self._mention(held, calls)
+                    elif kind is ast.AnnAssign:
+                        self._assign([node.target], class_of_annotation(node.annotation), node.value, calls, function, owner)
+                    stack += _children(node)
+            if not outer:
+                return self._finish()
+            stack, function, owner, flags = outer.pop()
+            calls, loads = (self.calls[function], self.loads[function]) if function >= 0 else (self.top_calls, set())
 
-    def _push(self, nodes: list[ast.stmt], function: int, owner: int, flags: int) -> None:
-        self.stack.extend((node, function, owner, flags) for node in reversed(nodes))
-
-    def _function(self, node: FunctionNode, parent: int, owner: int) -> None:
+    def _function(self, node: FunctionNode, parent: int, owner: int) -> int:
         summary = self.summary
-        decorators = tuple(decorator_names(node))
+        decorators = tuple(decorator_names(node)) if node.decorator_list else ()
         outer = summary.functions[parent] if parent >= 0 else None
         prefix = f"{outer.qualname}." if outer else f"{summary.classes[owner].name}." if owner >= 0 else ""
         found = FunctionSummary(node.name, prefix + node.name, node.lineno, node.end_lineno or node.lineno, owner, parent, decorators)
@@ -172,19 +239,18 @@ class _Walk:
             summary.results[node.name] = _unparse(node.returns)
         if parent >= 0:
             self.calls[parent][(node.name, MENTIONED)] = None
-        self._register(node)
-        self._push(node.body, index, owner, 0)
+        if decorators:
+            self._register(node)
+        return index
 
     def _register(self, node: FunctionNode) -> None:
         for decorator in node.decorator_list:
-            if isinstance(decorator, ast.Call) and decorator.args and isinstance(decorator.args[0], ast.Constant):
-                name = dotted(decorator.func).rpartition(".")[2]
-                if name in ("custom_op", "register_custom_op", "triton_op", "impl", "register_kernel") and isinstance(decorator.args[0].value, str):
-                    self.summary.registered[decorator.args[0].value.rpartition("::")[2]] = node.name
+            match decorator:
+                case ast.Call(func=called, args=[ast.Constant(value=str(operator)), *_]) if _last(called) in _REGISTERING:
+                    self.summary.registered[operator.rpartition("::")[2]] = node.name
 
-    def _class(self, node: ast.ClassDef, function: int) -> None:
+    def _class(self, node: ast.ClassDef) -> None:
         bases = tuple(dotted(base.value if isinstance(base, ast.Subscript) else base) for base in node.bases)
-        index = len(self.summary.classes)
         described = ClassSummary(node.name, bases)
         self.summary.classes.append(described)
         for item in node.body:
@@ -192,28 +258,20 @@ class _Walk:
                 described.annotations[item.target.id] = _unparse(item.annotation)
                 if name := class_of_annotation(item.annotation):
                     described.attributes[item.target.id] = (name,)
-        self._push(node.body, -1, index, 0)
 
-    def _call(self, node: ast.Call, function: int, flags: int) -> None:
-        spelled = _spelled(node.func)
-        if function < 0:
-            self._top_level_call(node, spelled)
-            return
-        calls = self.calls[function]
-        if spelled:
-            calls[(spelled, flags)] = None
-        for argument in node.args:
-            self._mention(argument, function)
+    def _keywords(self, node: ast.Call, spelled: str, calls: dict[Call, None], function: int) -> list[Any]:
+        """What to push for the keyword arguments of a call."""
         for keyword in node.keywords:
-            self._mention(keyword.value, function)
-            if keyword.arg in ("op_func", "impl") and spelled.endswith("register_custom_op"):
+            if keyword.value.__class__ in _NAMED:
+                self._mention(keyword.value, calls)
+            if keyword.arg in ("op_func", "impl") and function >= 0 and spelled.endswith("register_custom_op"):
                 self._registered(node, keyword.value)
+        return [keyword.value for keyword in reversed(node.keywords) if keyword.value.__class__ not in _SKIP]
 
     def _top_level_call(self, node: ast.Call, spelled: str) -> None:
         for value in (*node.args, *(keyword.value for keyword in node.keywords)):
-            name = dotted(value)
-            if name and "." not in name:
-                self.top_mentions[name] = None
+            if isinstance(value, ast.Name):
+                self.top_calls[(value.id, MENTIONED)] = None
         if spelled.endswith(("register_custom_op", "custom_op")):
             for keyword in node.keywords:
                 if keyword.arg == "op_func":
@@ -224,34 +282,27 @@ class _Walk:
             if keyword.arg == "op_name" and isinstance(keyword.value, ast.Constant):
                 self.summary.registered[str(keyword.value.value)] = dotted(implementation)
 
-    def _mention(self, value: ast.expr | None, function: int) -> None:
+    @staticmethod
+    def _mention(value: Any, calls: dict[Call, None]) -> None:
         if value.__class__ is ast.Name:
-            name = value.id  # type: ignore[union-attr]
-        elif value.__class__ is ast.Attribute and value.value.__class__ is ast.Name:  # type: ignore[union-attr]
-            name = f"{value.value.id}.{value.attr}"  # type: ignore[union-attr]
-            if not name.startswith("self."):
-                return
-        else:
-            return
-        if function < 0:
-            self.top_mentions[name] = None
-        else:
-            self.calls[function][(name, MENTIONED)] = None
+            calls[(value.id, MENTIONED)] = None
+        elif value.__class__ is ast.Attribute and value.value.__class__ is ast.Name and value.value.id == "self":
+            calls[(f"self.{value.attr}", MENTIONED)] = None
 
-    def _assign(self, node: ast.Assign | ast.AnnAssign, function: int, owner: int) -> None:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        value = node.value
+    def _assign(
+        self, targets: list[ast.expr], annotated: str, value: ast.expr | None, calls: dict[Call, None], function: int, owner: int
+    ) -> None:
         if function < 0:
-            self._mention(value, function)
+            self._mention(value, calls)
             return
-        annotated = class_of_annotation(node.annotation) if isinstance(node, ast.AnnAssign) else ""
         for target in targets:
             if target.__class__ is ast.Name:
                 made = annotated or _made_by(value)
                 if made:
-                    self.summary.functions[function].locals[target.id] = made  # type: ignore[attr-defined]
-            elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self" and owner >= 0:
+                    self.summary.functions[function].locals[target.id] = made
+            elif target.__class__ is ast.Attribute and owner >= 0 and target.value.__class__ is ast.Name and target.value.id == "self":
                 self._attribute(target.attr, annotated, value, function, owner)
+                self._mention(value, calls)
 
     def _attribute(self, name: str, annotated: str, value: ast.expr | None, function: int, owner: int) -> None:
         attributes = self.summary.classes[owner].attributes
@@ -262,7 +313,6 @@ class _Walk:
         known = attributes.setdefault(name, ())
         if found and found not in known and len(known) < 8:
             attributes[name] = (*known, found)
-        self._mention(value, function)
 
     def _loop(self, node: ast.For | ast.While, function: int) -> bool:
         if _walks_loader(node) or (self.may_train and _is_training(node)):
@@ -279,13 +329,27 @@ class _Walk:
             function.calls = tuple(call for call in calls if not call[1] & MENTIONED or "." in call[0] or call[0] in known)
             if function.class_index >= 0:
                 function.loads = tuple(sorted(loads - stored[function.class_index]))
-        summary.mentions = tuple(name for name in self.top_mentions if name in known)
+        summary.mentions = tuple(name for name, _ in self.top_calls if name in known)
         summary.imports_torch = self.names.has_torch
         return summary
 
 
+def _children(node: ast.AST) -> list[Any]:
+    """What to push for a node of a kind without a line of its own: every field that can hold code, the last on top."""
+    found: list[Any] = []
+    for name in child_fields(node.__class__):
+        child = getattr(node, name, None)
+        if child.__class__ is list:
+            found += child[::-1]
+        else:
+            found.append(child)
+    return found
+
+
 def class_of_annotation(annotation: ast.expr) -> str:
     """The class that an annotation names, without `Optional` and `| None`; empty for containers and numbers."""
+    if annotation.__class__ is ast.Name:
+        return _as_class(annotation.id)
     match annotation:
         case ast.Constant(value=str(text)):
             if len(text) > 120 or "\n" in text:
@@ -308,30 +372,41 @@ def class_of_annotation(annotation: ast.expr) -> str:
                 element = class_of_annotation(first)
                 return f"[{element}" if element and not element.startswith("[") else ""
             return ""
-        case ast.Name() | ast.Attribute():
-            name = dotted(annotation)
-            last = name.rpartition(".")[2]
-            return name if last[:1].isupper() and last not in _NO_CLASS or last[:1] == "_" else ""
+        case ast.Attribute():
+            return _as_class(dotted(annotation))
         case _:
             return ""
 
 
-_NO_CLASS = frozenset({"Tensor", "Any", "Callable", "Optional", "Union", "Parameter", "T", "None", "Path", "List", "Dict", "Tuple", "Sequence", "Self"})
+@functools.lru_cache(maxsize=4096)
+def _as_class(name: str) -> str:
+    last = name.rpartition(".")[2]
+    return name if (last[:1].isupper() and last not in _NO_CLASS) or last[:1] == "_" else ""
+
+
+_NO_CLASS = frozenset(
+    {
+        "Tensor", "Any", "Callable", "Optional", "Union", "Parameter", "T", "None", "Path", "List", "Dict", "Tuple", "Sequence", "Self",
+    }
+)  # fmt: skip
 
 
 def _made_by(value: ast.expr | None) -> str:
     """`Foo` of `Foo(...)`, `=self.x` for a plain attribute, `()` appended for a call whose result is meant."""
-    if isinstance(value, ast.IfExp):
-        return _made_by(value.body) or _made_by(value.orelse)
-    if isinstance(value, ast.Call):
-        spelled = dotted(value.func)
+    kind = value.__class__
+    if kind is ast.Call:
+        spelled = dotted(value.func)  # type: ignore[union-attr]
         return f"{spelled}()" if spelled else ""
-    if isinstance(value, ast.Attribute):
-        return dotted(value)
+    if kind is ast.Attribute:
+        return dotted(value)  # type: ignore[arg-type]
+    if kind is ast.IfExp:
+        return _made_by(value.body) or _made_by(value.orelse)  # type: ignore[union-attr]
     return ""
 
 
 def _spelled(function: ast.expr) -> str:
+    if function.__class__ is ast.Name:
+        return function.id
     name = dotted(function)
     if name:
         return name
@@ -349,19 +424,31 @@ def _spelled(function: ast.expr) -> str:
     return ""
 
 
+def _last(called: ast.expr) -> str:
+    return dotted(called).rpartition(".")[2]
+
+
 def _is_stub(node: FunctionNode) -> bool:
-    body = node.body[1:] if len(node.body) > 1 and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant) else node.body
-    return len(body) == 1 and (
-        isinstance(body[0], (ast.Pass, ast.Raise)) or (isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant))
-    )
+    body = node.body
+    if len(body) > 2:
+        return False
+    if len(body) == 2 and _is_text(body[0]):
+        body = body[1:]
+    return len(body) == 1 and (isinstance(body[0], (ast.Pass, ast.Raise)) or _is_text(body[0]))
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """A docstring, an ellipsis or another constant that stands alone."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _walks_loader(node: ast.For | ast.While) -> bool:
     if not isinstance(node, ast.For):
         return False
     walked = node.iter
-    if isinstance(walked, ast.Call) and isinstance(walked.func, ast.Name) and walked.func.id in ("enumerate", "iter", "tqdm", "zip") and walked.args:
-        walked = walked.args[0]
+    match walked:
+        case ast.Call(func=ast.Name(id="enumerate" | "iter" | "tqdm" | "zip"), args=[first, *_]):
+            walked = first
     return dotted(walked).rpartition(".")[2].lower().endswith(_LOADERS)
 
 
@@ -372,11 +459,11 @@ def _is_training(node: ast.For | ast.While) -> bool:
     while pending and budget:
         budget -= 1
         item = pending.pop()
-        if item.__class__ is ast.Call and item.func.__class__ is ast.Attribute:  # type: ignore[attr-defined]
-            attribute = item.func.attr  # type: ignore[attr-defined]
+        if item.__class__ is ast.Call and item.func.__class__ is ast.Attribute:
+            attribute = item.func.attr
             if attribute == "backward":
                 return True
-            if attribute == "step" and "optim" in dotted(item.func.value).lower():  # type: ignore[attr-defined]
+            if attribute == "step" and "optim" in dotted(item.func.value).lower():
                 return True
         if item.__class__ not in FUNCTIONS and item.__class__ is not ast.ClassDef:
             pending.extend(ast.iter_child_nodes(item))
@@ -384,8 +471,28 @@ def _is_training(node: ast.For | ast.While) -> bool:
 
 
 def _unparse(annotation: ast.expr) -> str:
-    try:
-        text = ast.unparse(annotation)
-    except (RecursionError, ValueError):
-        return ""
+    """`ast.unparse`, which takes ten times as long, for the few annotations that are more than names and brackets."""
+    text = _spell(annotation)
+    if not text:
+        try:
+            text = ast.unparse(annotation)
+        except (RecursionError, ValueError):
+            return ""
     return text if len(text) <= 200 else ""
+
+
+def _spell(annotation: ast.expr) -> str:
+    """The text of the usual annotations, as `ast.unparse` writes it; empty for all others."""
+    kind = annotation.__class__
+    if kind is ast.Name:
+        return annotation.id  # type: ignore[attr-defined, no-any-return]
+    if kind is ast.Attribute:
+        return dotted(annotation)
+    if kind is ast.Constant and annotation.value is None:  # type: ignore[attr-defined]
+        return "None"
+    if kind is ast.Subscript:
+        holder = _spell(annotation.value)  # type: ignore[attr-defined]
+        inside = annotation.slice  # type: ignore[attr-defined]
+        parts = [_spell(part) for part in inside.elts] if inside.__class__ is ast.Tuple else [_spell(inside)]
+        return f"{holder}[{', '.join(parts)}]" if holder and len(parts) > (inside.__class__ is ast.Tuple) and all(parts) else ""
+    return ""
