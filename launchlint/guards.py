@@ -101,7 +101,7 @@ def _branch(node: ast.If | ast.IfExp, part: str) -> Guard | None:
         return Guard("mute", f"only when `{_shorten(text)}`")
     if _CPU.search(text):
         return Guard("host", f"in the branch for the host (`{_shorten(text)}`)") if not negated else None
-    if _NOT_CPU.search(text) and negated:
+    if negated and _NOT_CPU.search(text) and not isinstance(test, ast.BoolOp):
         return Guard("host", f"in the branch for the host (not `{_shorten(text)}`)")
     if negated:
         return None

@@ -590,11 +590,11 @@ class Evaluator:
         """`(a == b).tolist()` and `x.max().item()`: what is computed and then read is a tensor where the file knows no numpy."""
         if receiver.kind is not Kind.UNKNOWN or self._knows_numpy:
             return
-        computed = isinstance(read, ast.Compare) or (
+        computed = isinstance(read, ast.Compare) or (isinstance(read, ast.Subscript) and _is_position(read.slice)) or (
             isinstance(read, ast.Call) and isinstance(read.func, ast.Attribute) and read.func.attr in ("max", "min", "sum", "any", "all", "mean", "argmax", "prod")
         )
         if computed:
-            self.seen[id(read)] = TENSOR.but(by_name=True, scalar=isinstance(read, ast.Call), origin=Origin(read.lineno, "computed and read back in a file without numpy"))
+            self.seen[id(read)] = TENSOR.but(by_name=True, scalar=not isinstance(read, ast.Compare), origin=Origin(read.lineno, "computed and read back in a file without numpy"))
 
     def _unknown_method(self, expr: ast.Call, name: str, receiver: Value, arguments: list[Value], origin: Origin, env: Environment) -> Value:
         if isinstance(expr.func, ast.Attribute) and receiver.kind is Kind.UNKNOWN and is_proof_of_tensor(expr):
@@ -815,6 +815,13 @@ def _member(base: Value, index: ast.expr) -> Value:
             return base
         case _:
             return join_all(base.elements)
+
+
+def _is_position(index: ast.expr) -> bool:
+    """A literal position: `x[0]`, `x[-1]`."""
+    if isinstance(index, ast.UnaryOp):
+        index = index.operand
+    return isinstance(index, ast.Constant) and isinstance(index.value, int)
 
 
 def _is_false(expr: ast.expr) -> bool:
