@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from launchlint.baseline import FILE_NAME, Baseline, Key, keys_of, load
@@ -16,6 +17,7 @@ from launchlint.streams import Trouble, complain, put, put_bytes, wants_colour, 
 if TYPE_CHECKING:
     import argparse
 
+    from launchlint.changes import Changes
     from launchlint.engine import Report
     from launchlint.model import FileReport, Finding, Problem
     from launchlint.report import Result
@@ -33,27 +35,45 @@ def run(options: argparse.Namespace, settings_of: Callable[[Sequence[str]], Sett
 
     if options.diff and options.fix:
         raise Trouble("--fix changes files and --diff does not: choose one")
+    if options.since is not None and not options.paths:
+        options.paths = [os.curdir]
+    outputs = outputs_of(options)
     stdin = options.paths == ["-"] or (not options.paths and options.stdin_filename is not None)
     if "-" in options.paths and not stdin:
         raise Trouble("standard input (`-`) cannot be checked together with files")
+    if stdin and (options.since is not None or options.diff_file is not None):
+        raise Trouble("--since and --diff-file speak of files, not of standard input")
     name = options.stdin_filename or "-"
     settings = settings_of(([name] if options.stdin_filename else []) if stdin else options.paths)
     rules = registry.select(settings)
     if options.verbose:
         complain(f"settings: {settings.file or 'none found, defaults'}")
         complain(f"rules: {', '.join(rule.meta.code for rule in rules)}")
-    run = _Check(options, settings, rules)
+    if options.diff_file is not None and settings.fix:
+        raise Trouble("--fix moves the lines that --diff-file speaks of: use --since, or --diff instead of --fix")
+    run = _Check(options, settings, rules, outputs)
     return run.stdin(name) if stdin else run.files(options.paths)
 
 
 class Linter:
-    """Settings, rules and known findings of a run: everything that both checking and fixing ask."""
+    """Settings, rules, known findings and changed lines of a run: everything that both checking and fixing ask.
 
-    def __init__(self, settings: Settings, rules: tuple[Rule, ...], jobs: int, baseline: Baseline | None) -> None:
+    `changes` is asked anew for each run over files, since fixing changes lines.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        rules: tuple[Rule, ...],
+        jobs: int,
+        baseline: Baseline | None,
+        changes: Callable[[], Changes] | None = None,
+    ) -> None:
         self.settings = settings
         self.rules = rules
         self.jobs = jobs
         self.baseline = baseline
+        self.changes = changes
         self.gone = 0  # entries of the baseline that the last run over files did not find any more
 
     def files(self, paths: Sequence[str], progress: Callable[[int], None] | None = None) -> Report:
@@ -61,16 +81,30 @@ class Linter:
         from launchlint import engine
         from launchlint.report import read
 
+        changes = self.changes() if self.changes else None
         report = engine.check_files(paths, self.rules, self.settings, jobs=self.jobs, progress=progress)
+        if self.baseline is None and changes is None:
+            return report
+        seen: Counter[Key] = Counter()
+        for number, file in enumerate(report.files):
+            if file.findings:
+                source = read(file.path)
+                seen.update(keys_of(file, source, self.settings))
+                report.files[number] = self._new(file, source, changes)
         if self.baseline is not None:
-            seen: Counter[Key] = Counter()
-            sources = {file.path: read(file.path) for file in report.files if file.findings}
-            for number, file in enumerate(report.files):
-                if file.findings:
-                    seen.update(keys_of(file, sources[file.path], self.settings))
-                    report.files[number] = self.baseline.apply(file, sources[file.path], self.settings)
             self.gone = self.baseline.gone(seen, paths, self.settings).total()
         return report
+
+    def _new(self, file: FileReport, source: Source, changes: Changes | None) -> FileReport:
+        """The report without what is known, and without what has not changed."""
+        from dataclasses import replace
+
+        if self.baseline is not None:
+            file = self.baseline.apply(file, source, self.settings)
+        if changes is None:
+            return file
+        kept, left = changes.split(source, file.findings)
+        return replace(file, findings=kept, silenced=[*file.silenced, *((finding, changes.option) for finding in left)])
 
     def source(self, source: Source) -> FileReport:
         """Check one text."""
@@ -83,10 +117,11 @@ class Linter:
 class _Check:
     """One run of `check`."""
 
-    def __init__(self, options: argparse.Namespace, settings: Settings, rules: tuple[Rule, ...]) -> None:
+    def __init__(self, options: argparse.Namespace, settings: Settings, rules: tuple[Rule, ...], outputs: Sequence[Output]) -> None:
         self.options = options
         self.settings = settings
-        self.linter = Linter(settings, rules, options.jobs or _cores(), _baseline(options, settings))
+        self.outputs = outputs
+        self.linter = Linter(settings, rules, options.jobs or _cores(), _baseline(options, settings), _changes(options))
         self.fixing = settings.fix or options.diff
 
     def files(self, paths: Sequence[str]) -> int:
@@ -156,13 +191,14 @@ class _Check:
         from launchlint import report
 
         stream = stream or (sys.stderr if self.options.diff else sys.stdout)  # with --diff, only the patch goes to standard output
-        result.colour = self.options.output is None and wants_colour(self.options, stream)
-        shape = "concise" if self.options.diff and self.options.format == "text" else self.options.format  # the patch says the rest
-        text = report.render(shape, result)
-        if self.options.output:
-            write(self.options.output, text)
-        else:
-            put(text, stream)
+        for output in self.outputs:
+            result.colour = not output.path and wants_colour(self.options, stream)
+            shape = "concise" if self.options.diff and output.format == "text" else output.format  # the patch says the rest
+            text = report.render(shape, result)
+            if output.path:
+                write(output.path, text)
+            else:
+                put(text, stream)
         if result.problems:
             return TROUBLE
         fixed = bool(result.fixed) and self.options.exit_non_zero_on_fix
@@ -225,8 +261,13 @@ class _Fixing:
         return replace(source, text=done.text, given_tree=None)
 
     def _check(self, current: Source, source: Source, report: FileReport) -> Sequence[Finding]:
-        """What is found in a round; the first round takes what the run has already found, which saw the whole tree."""
-        return report.findings if current.text == source.text else self.linter.source(current).findings
+        """What is found in a round; the first round takes what the run has already found, which saw the whole tree.
+
+        Where only changed lines count there is no second round: the lines have moved, and the next run over the files sees them.
+        """
+        if current.text == source.text:
+            return report.findings
+        return [] if self.linter.changes else self.linter.source(current).findings
 
 
 @contextmanager
@@ -242,6 +283,40 @@ def _progress(total: int, options: argparse.Namespace) -> Iterator[Callable[[int
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("checking", total=total)
         yield lambda done: bar.advance(task, done)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A format and the file it goes to; empty for standard output."""
+
+    format: str
+    path: str = ""
+
+
+def outputs_of(options: argparse.Namespace) -> list[Output]:
+    """What `--format NAME[=FILE]` and `--output FILE` ask for; raise Trouble where two outputs would end in one place."""
+    from launchlint.report import LINES
+
+    words = options.format or ["text"]
+    outputs = [Output(name, path or options.output or "") for name, _, path in (word.partition("=") for word in words)]
+    for output in outputs:
+        others = [other for other in outputs if other.path == output.path and other is not output]
+        mixed = [each.format for each in (output, *others) if each.path or each.format not in LINES]
+        if others and mixed:
+            where = output.path or "standard output"
+            raise Trouble(f"{output.format} and {others[0].format} both go to {where}: name a file, as in --format {mixed[0]}=FILE")
+    return outputs
+
+
+def _changes(options: argparse.Namespace) -> Callable[[], Changes] | None:
+    if options.since is None and options.diff_file is None:
+        return None
+    from launchlint import changes
+
+    if options.since is not None:
+        return lambda: changes.since(options.since)
+    patch = changes.of_patch(options.diff_file)
+    return lambda: patch
 
 
 def _baseline(options: argparse.Namespace, settings: Settings) -> Baseline | None:

@@ -132,8 +132,16 @@ def _add_check(commands: Any) -> None:
     check = commands.add_parser("check", help="check files and folders")
     check.add_argument("paths", nargs="*", metavar="PATH", help="files and folders; `-` reads standard input")
     _add_settings(check)
-    check.add_argument("--baseline", metavar="FILE", help="leave out the known findings in FILE")
-    check.add_argument("--no-baseline", action="store_true", help="also those that the baseline knows")
+    new = check.add_argument_group("new findings only")
+    new.add_argument("--baseline", metavar="FILE", help="leave out the known findings in FILE")
+    new.add_argument("--no-baseline", action="store_true", help="also those that the baseline knows")
+    lines = new.add_mutually_exclusive_group()
+    lines.add_argument(
+        "--since",
+        metavar="REV",
+        help="only on lines changed since REV of git, and in loops that hold one; `auto`: since what this push or pull request is for",
+    )
+    lines.add_argument("--diff-file", metavar="FILE", help="only on lines that a patch adds; `-` reads it from standard input")
     fixes = check.add_argument_group("fixing")
     fixes.add_argument("--fix", action=Switch, help="apply safe fixes")
     fixes.add_argument(
@@ -143,9 +151,13 @@ def _add_check(commands: Any) -> None:
     fixes.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit 1 if something was fixed, even if nothing is left")
     output = check.add_argument_group("output")
     output.add_argument(
-        "--format", choices=formats(), default="text", metavar="FORMAT", help=f"one of {', '.join(formats())} (default: text)"
+        "--format",
+        action="append",
+        type=_format,
+        metavar="FORMAT[=FILE]",
+        help=f"one of {', '.join(formats())} (default: text); may be given several times, each with a file of its own",
     )
-    output.add_argument("--output", metavar="FILE", help="write the findings to FILE")
+    output.add_argument("--output", metavar="FILE", help="write there what has no file of its own, instead of to standard output")
     output.add_argument("--statistics", action="store_true", help="count findings by rule and show what the run cost")
     output.add_argument("--exit-zero", action="store_true", help="exit 0 where it would be 1")
     output.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
@@ -187,6 +199,20 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 def _add_colour(parser: Any) -> None:
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours (default: on a terminal)")
+
+
+def _format(word: str) -> str:
+    import argparse
+
+    from launchlint.report import formats
+    from launchlint.settings import did_you_mean
+
+    name, equals, path = word.partition("=")
+    if name not in formats():
+        raise argparse.ArgumentTypeError(f"no format is called {name!r}{did_you_mean(name, formats())} (there are: {', '.join(formats())})")
+    if equals and not path:
+        raise argparse.ArgumentTypeError(f"{word!r} names no file after the =")
+    return word
 
 
 def _jobs(word: str) -> int:

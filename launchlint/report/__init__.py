@@ -6,6 +6,7 @@ a format is adding a module.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import os
@@ -15,10 +16,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from launchlint import registry
-from launchlint.model import FileReport, Finding, Meta, Problem, Span
+from launchlint.model import Applicability, Edit, FileReport, Finding, Meta, Problem, Span
 from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
 
+LINES = frozenset({"concise", "github", "text"})  # these may share one stream; the others are whole documents
 PAGES = "rules/{folder}/README.md"  # a reference relative to the project's source, the same on every machine
 
 
@@ -125,6 +127,56 @@ def _as_configured(finding: Finding, settings: Settings) -> Finding:
     from launchlint import fixes
 
     return replace(finding, fix=replace(finding.fix, applicability=fixes.applicability(finding, settings)))
+
+
+def worst_first(entries: Iterable[Entry]) -> list[Entry]:
+    """The surest first, of these the ones that are proven to run every step; then by place."""
+    return sorted(entries, key=lambda entry: (-entry.finding.confidence, -len(entry.finding.hot.chain) if entry.finding.hot else 1))
+
+
+def in_words(entry: Entry) -> str:
+    """The message with why its line is hot and what to do, for outputs that show no code."""
+    finding = entry.finding
+    parts = [finding.message]
+    if finding.hot:
+        chain = f" ({' -> '.join(finding.hot.chain)})" if len(finding.hot.chain) > 1 else ""
+        parts.append(f"hot because {finding.hot.reason}{chain}")
+    if finding.fix:
+        parts.append(f"{'use instead' if finding.fix.applicability is Applicability.DISPLAY else 'fix'}: {finding.fix.title}")
+    return "; ".join(parts)
+
+
+def edits(entry: Entry) -> list[Edit]:
+    """All edits of the fix of a finding, the imports that it needs included; none where it has none or only shows one."""
+    from launchlint.fixes import imports
+
+    fix = entry.finding.fix
+    if fix is None or not fix.edits:
+        return []
+    added = imports.add(entry.source, list(fix.imports))
+    return sorted([*fix.edits, *([added] if added else [])])
+
+
+@functools.lru_cache(maxsize=1024)
+def _top(folder: str) -> str:
+    """The top of the repository that holds `folder`; `folder` itself outside one."""
+    place = folder
+    while not os.path.exists(os.path.join(place, ".git")):
+        parent = os.path.dirname(place)
+        if parent == place:
+            return folder
+        place = parent
+    return place
+
+
+def from_top(path: str) -> str:
+    """`path` from the top of the repository that the run stands in, with slashes, as servers want it; as it is outside."""
+    if path == "-":
+        return path
+    top = _top(os.getcwd())
+    full = os.path.abspath(path)
+    inside = full.startswith(top.rstrip(os.sep) + os.sep)
+    return (os.path.relpath(full, top) if inside else path).replace(os.sep, "/")
 
 
 def fingerprint(key: str, occurrence: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from launchlint.model import Finding, Fix
+from launchlint.model import Finding, Fix, Problem
 from launchlint.report import Entry, Place, Result, place, readable
 
 SCHEMA = 1
@@ -16,15 +16,21 @@ def render(result: Result) -> str:
     document = {
         "schema": SCHEMA,
         "findings": [entry_object(entry) for entry in result.entries],
-        "errors": [{"path": readable(problem.path), "line": problem.line or None, "reason": problem.reason} for problem in result.problems],
-        "stats": {
-            **result.stats,
-            "files": result.files,
-            "silenced": dict(sorted(result.silenced.items())),
-            **({"fixed": dict(sorted(result.fixed.items()))} if result.fixed else {}),
-        },
+        "errors": [problem_object(problem) for problem in result.problems],
+        "stats": stats_object(result),
     }
     return json.dumps(document, indent=2, default=str) + "\n"
+
+
+def stats_object(result: Result) -> dict[str, Any]:
+    """What the run counted, what was silenced by what, and what was fixed."""
+    fixed = {"fixed": dict(sorted(result.fixed.items()))} if result.fixed else {}
+    return {**result.stats, "files": result.files, "silenced": dict(sorted(result.silenced.items())), **fixed}
+
+
+def problem_object(problem: Problem) -> dict[str, Any]:
+    """A file that could not be checked."""
+    return {"path": readable(problem.path), "line": problem.line or None, "reason": problem.reason}
 
 
 def entry_object(entry: Entry) -> dict[str, Any]:
