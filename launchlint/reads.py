@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
-from launchlint.facts import torch_operations
-from launchlint.model import Level
-from launchlint.names import dotted
-from launchlint.rule import Context
-from launchlint.values.value import Device, Kind, Value
+from launchlint.model import Level, Span
+from launchlint.names import dotted, last_name
+from launchlint.rule import Context, Hit, Silence
+from launchlint.values import Device, Kind, Value
+from launchlint.values.conventions import value_of_name
 
 REDUCTIONS = frozenset({"any", "all", "max", "min", "sum", "argmax", "argmin", "amax", "amin", "count_nonzero", "prod", "mean", "norm"})
+READS = frozenset({"item", "tolist", "cpu", "numpy"})
+CAPTURES = frozenset({"torch.cuda.graph", "torch.accelerator.graph"})
 _TWINS = ("_cpu", "_np", "_list", "_host", "_cpu_upper_bound")
 _FUNCTIONAL = ("torch", "torch.nn.functional")
+_HOST_NAME = re.compile(r"(^|_)(cpu|np|numpy|host|pinned|list|lst|py)(_tensor|_buf|_buffer|_upper_bound)?\d*$|^(cpu|host|pinned|np)_")
+_SAME_TENSOR = frozenset({"T", "mT", "H", "data", "values", "indices", "real"})
+_MADE_FROM = frozenset({"tensor", "as_tensor", "asarray", "from_numpy", "Tensor", "LongTensor", "IntTensor", "FloatTensor"})
+_MOVES = frozenset({"to", "cuda", "long", "int", "float", "contiguous", "flatten", "view", "reshape", "pin_memory", "clone", "detach"})
+_MANY = 40  # characters of source that a message still quotes
 
 
 def is_reduction(expr: ast.expr) -> bool:
@@ -23,12 +31,9 @@ def is_reduction(expr: ast.expr) -> bool:
 
 def operand(call: ast.Call, ctx: Context) -> ast.expr | None:
     """The tensor that `torch.f(x)` or `x.f()` works on."""
-    if not isinstance(call.func, ast.Attribute):
-        return None
-    name = ctx.name(call.func)
-    if name.rpartition(".")[0] in _FUNCTIONAL:
+    if ctx.name(call.func).rpartition(".")[0] in _FUNCTIONAL:
         return call.args[0] if call.args else None
-    return call.func.value
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
 
 
 def is_foreign(call: ast.Call, ctx: Context) -> bool:
@@ -45,60 +50,337 @@ def in_loop(ctx: Context) -> bool:
     return bool(ctx.loops())
 
 
-def device_level(value: Value, unknown: Level = Level.UNKNOWN) -> Level:
-    """How sure we are that a value is on the device."""
-    return value.device_level(unknown)
+def is_number(value: Value) -> bool:
+    """A Python number, or a tensor of no dimensions."""
+    return value.kind is Kind.SCALAR or (value.is_tensor and value.scalar)
 
 
-def host_twin(expr: ast.expr, ctx: Context) -> str:
-    """A name in this function that holds the same value on the host: `seq_lens_cpu` for `seq_lens.max()`; or an empty string."""
-    base = _base_name(expr)
-    if not base or ctx.function.node is None:
-        return ""
-    stem = base.removesuffix("_gpu").removesuffix("_device").removesuffix("_tensor")
-    text = ctx.text(ctx.function.node)
-    for suffix in _TWINS:
-        wanted = stem + suffix
-        if wanted != base and re.search(rf"\b{re.escape(wanted)}\b", text):
-            return wanted
-    return ""
+# ---------------------------------------------------------------- is it on the device?
 
 
-def _base_name(expr: ast.expr) -> str:
-    while True:
-        match expr:
-            case ast.Call(func=ast.Attribute(value=inner)) | ast.Subscript(value=inner):
-                expr = inner
-            case ast.Attribute(attr=name):
-                return name
+def level(expr: ast.expr, ctx: Context, unknown: Level = Level.UNKNOWN) -> Level:
+    """How sure we are that `expr` is on the device; a name that says host (`seq_lens_cpu`) outweighs an inference."""
+    found = ctx.value(expr).device_level(unknown)
+    return Level.NO if found > Level.NO and says_host(expr, ctx) else found
+
+
+def says_host(expr: ast.expr, ctx: Context) -> bool:
+    """True if a tensor that `expr` is computed from has a name that says host: operands of one operation share a device."""
+    return any(_is_host_name(name) for name in bases(expr, ctx))
+
+
+def _is_host_name(name: str) -> bool:
+    return bool(_HOST_NAME.search(name)) or value_of_name(name).on_host
+
+
+def bases(expr: ast.expr, ctx: Context) -> list[str]:
+    """The last names of what `expr` is computed from: `x` for `x[1:].max()`, `a` and `b` for `(a > b).any()`."""
+    found: list[str] = []
+    pending = [expr]
+    while pending:
+        match pending.pop():
+            case ast.Call(func=ast.Attribute(attr="to" | "cuda" | "cpu")):
+                continue  # what it is copied from says nothing of where it is now
+            case ast.Call() as call:
+                inner = operand(call, ctx)
+                pending += [inner] if inner is not None else []
+            case ast.Subscript(value=inner) | ast.UnaryOp(operand=inner):
+                pending.append(inner)
+            case ast.Compare(left=left, comparators=others):
+                pending += [left, *others]
+            case ast.BinOp(left=left, right=right):
+                pending += [left, right]
+            case ast.Attribute(value=inner, attr=name):
+                if name in _SAME_TENSOR:
+                    pending.append(inner)
+                elif name not in ("shape", "dtype", "device"):
+                    found.append(name)
             case ast.Name(id=name):
-                return name
-            case _:
-                return ""
+                found.append(name)
+    return found
 
 
-def advice(expr: ast.expr, ctx: Context) -> str:
-    """`; the host has it in \\`x_cpu\\`` where it has, else nothing."""
-    twin = host_twin(expr, ctx)
-    return f"; `{twin}` holds it on the host" if twin else ""
+def is_chained(read: ast.expr) -> bool:
+    """True if `read` is already a read: `x.cpu()` of `x.cpu().numpy()` is the one that waits."""
+    while isinstance(read, ast.Call) and isinstance(read.func, ast.Attribute):
+        if read.func.attr in ("cpu", "tolist", "numpy"):
+            return True
+        read = read.func.value
+    return False
 
 
-def source_of(value: Value) -> str:
-    """Where a value came from, in words, for messages."""
-    return f" (from {value.origin.why})" if value.origin.why else ""
+def follows_tensor(node: ast.Call, ctx: Context) -> bool:
+    """True for `x.to(y.device)` and `x.to(y)`, unless the name of `y` says host: a guess where `y` lives is no evidence of a read."""
+    where = next((item.value for item in node.keywords if item.arg == "device"), node.args[0] if node.args else None)
+    match where:
+        case ast.Attribute(value=other, attr="device"):
+            return not says_host(other, ctx)
+        case ast.Name() | ast.Attribute() if ctx.value(where).is_tensor:
+            return not says_host(where, ctx)
+    return False
+
+
+def is_argument_of_forward(expr: ast.expr, ctx: Context) -> bool:
+    """True if `expr` is computed from an argument of a module's `forward` alone: such tensors are on the device by convention."""
+    function = ctx.function.node
+    if function is None or function.name != "forward" or ctx.function.class_node is None:
+        return False
+    arguments = function.args
+    known = {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)} - {"self"}
+    pending, seen = [expr], 0
+    while pending and seen < _MANY:
+        seen += 1
+        base = base_of(pending.pop(), ctx)
+        if not isinstance(base, ast.Name):
+            return False
+        made = ctx.assigned(base.id)
+        if not made and base.id not in known:
+            return False
+        for statement in made:
+            if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
+                return False
+            if base_of(statement.value, ctx) is not base:
+                pending.append(statement.value)
+    return not pending
 
 
 def makes_mask(expr: ast.expr, ctx: Context) -> bool:
     """True if `expr` is a mask on the device, or may be one."""
     value = ctx.value(expr)
-    return value.is_tensor and value.boolean and value.device is not Device.HOST
+    return value.is_tensor and value.boolean and value.device is not Device.HOST and not says_host(expr, ctx)
 
 
-def is_operation(name: str) -> bool:
-    """True if torch has an operation of this name."""
-    return name in torch_operations()
+def compares_enumeration(test: ast.expr) -> bool:
+    """`scope == Scope.BLOCK`: an enumeration and no tensor, whatever the names say."""
+    if not isinstance(test, ast.Compare):
+        return False
+    for side in (test.left, *test.comparators):
+        spelled = dotted(side)
+        owner, _, member = spelled.rpartition(".")
+        if owner and member and owner.rpartition(".")[2][:1].isupper() and not owner.rpartition(".")[2].isupper():
+            return True
+    return False
 
 
-def is_number(value: Value) -> bool:
-    """A Python number, or a tensor of no dimensions."""
-    return value.kind is Kind.SCALAR or (value.is_tensor and value.scalar)
+def under_capture(ctx: Context) -> bool:
+    """True inside `with torch.cuda.graph(...)`: what waits there is an error of its own (LCH403)."""
+    return any(isinstance(frame.node, ast.With) and frame.part == "body" and captures(frame.node, ctx) for frame in ctx.frames())
+
+
+def captures(region: ast.With, ctx: Context) -> bool:
+    """True for `with torch.cuda.graph(g):` and its relatives."""
+    return any(isinstance(item.context_expr, ast.Call) and ctx.name(item.context_expr.func) in CAPTURES for item in region.items)
+
+
+def is_fallback(node: ast.AST, ctx: Context) -> bool:
+    """True where the read only makes up for a host copy that is missing: `if x_cpu is None: x_cpu = x.cpu()`."""
+    for frame in ctx.frames():
+        match frame.node, frame.part:
+            case ((ast.If(test=test) | ast.IfExp(test=test)), ("body" | "orelse" as part)):
+                if _misses_host_copy(test, part == "body"):
+                    return True
+    return False
+
+
+def _misses_host_copy(test: ast.expr, holds: bool) -> bool:
+    match test:
+        case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+            return isinstance(op, ast.Is) is holds and bool(_HOST_NAME.search(last_name(left)))
+    return False
+
+
+def outcome(
+    node: ast.expr | ast.stmt,
+    read: ast.expr,
+    found: Level,
+    message: str,
+    ctx: Context,
+    related: tuple[tuple[ast.expr | ast.stmt | Span, str], ...] = (),
+) -> Hit | Silence:
+    """The end of every check: silent on the host and under capture, less sure for a fallback, with the host twin in the message."""
+    if under_capture(ctx):
+        return Silence(node, "inside a graph capture, which is LCH403's")
+    if found is Level.NO:
+        return Silence(node, "its name says that it is on the host" if says_host(read, ctx) else f"it reads a {ctx.value(read)}")
+    if is_fallback(node, ctx):
+        found = min(found, Level.UNKNOWN)
+    return Hit(node, message + advice(read, ctx), found, related, group=chain_group(node, ctx))
+
+
+def chain_group(node: ast.expr | ast.stmt, ctx: Context) -> str:
+    """One name for all reads of one chain: `x.unique().tolist()` waits in both calls and is one thing to say."""
+    if ctx.loops():
+        return ""
+    top: ast.AST = node
+    while True:
+        parent = ctx.parent(top)
+        match parent:
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner) if inner is top:
+                top = parent
+            case ast.Call(func=ast.Name(id="int" | "float" | "bool"), args=[inner]) if inner is top:
+                top = parent
+            case _:
+                return f"LCH3:chain{id(top)}"
+
+
+# ---------------------------------------------------------------- where the host has it
+
+
+def advice(expr: ast.expr, ctx: Context) -> str:
+    """`; the host has it in \\`x_cpu\\`` where it has, else nothing."""
+    twin = host_twin(expr, ctx)
+    if twin:
+        return f"; `{twin}` holds it on the host"
+    made_from = host_source(expr, ctx)
+    return f"; it was made from `{made_from}`, which the host has" if made_from else ""
+
+
+def host_twin(expr: ast.expr, ctx: Context) -> str:
+    """A name that holds the same value on the host by now: `seq_lens_cpu` for `seq_lens.max()`; or an empty string.
+
+    Names that the read itself or a later line binds do not count, and nothing does where the read is the fallback for
+    a missing host copy.
+    """
+    base = base_of(expr, ctx)
+    if base is None or ctx.function.node is None or is_fallback(expr, ctx):
+        return ""
+    earlier = _read_before(base, ctx)
+    if earlier:
+        return earlier
+    name = last_name(base)
+    known = _names_so_far(ctx)
+    for wanted in _twins_of(name, expr):
+        if wanted != name and wanted in known:
+            return wanted
+    return ""
+
+
+def base_of(expr: ast.expr, ctx: Context) -> ast.Name | ast.Attribute | None:
+    """The name that a chain starts from: `batch.seq_lens` for `batch.seq_lens[:n].max()`."""
+    while True:
+        match expr:
+            case ast.Call():
+                inner = operand(expr, ctx)
+                if inner is None:
+                    return None
+                expr = inner
+            case ast.Subscript(value=inner):
+                expr = inner
+            case ast.Attribute(value=inner, attr=name) if name in _SAME_TENSOR:
+                expr = inner
+            case ast.Name() | ast.Attribute():
+                return expr
+            case _:
+                return None
+
+
+def _twins_of(name: str, expr: ast.expr) -> Iterator[str]:
+    stem = name.removesuffix("_gpu").removesuffix("_device").removesuffix("_tensor").removesuffix("_cuda")
+    for suffix in _TWINS:
+        yield stem + suffix
+    calls = {node.func.attr for node in ast.walk(expr) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
+    if "sum" in calls:
+        yield from (f"{stem}_sum", f"total_{stem}")
+    if calls & {"max", "amax"}:
+        singular = stem.removesuffix("s")
+        yield from (f"max_{stem}", f"max_{singular}", f"{stem}_max", f"{stem}_cpu_max")
+
+
+def _names_so_far(ctx: Context) -> set[str]:
+    """Names that have a value where the read stands: parameters, attributes that are read, and what earlier lines bind."""
+    function = ctx.function.node
+    assert function is not None
+    line = ctx.statement.lineno
+    arguments = function.args
+    found = {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    late: set[str] = set()
+    loaded: set[str] = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.Attribute(attr=name, ctx=ast.Store()) if node.lineno >= line:
+                late.add(name)
+            case ast.Attribute(attr=name) if node.lineno < line:
+                found.add(name)
+            case ast.Attribute(attr=name):
+                loaded.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) if node.lineno < line:
+                found.add(name)
+    own = {last_name(node) for node in ast.walk(ctx.statement) if isinstance(getattr(node, "ctx", None), ast.Store)}
+    return (found | (loaded - late)) - own
+
+
+def _read_before(base: ast.Name | ast.Attribute, ctx: Context) -> str:
+    """The name that an earlier line has read the same tensor into, if that line always runs before this one."""
+    spelled = dotted(base)
+    for statement in before(ctx):
+        match statement:
+            case ast.Assign(targets=[ast.Name() | ast.Attribute() as target], value=value):
+                if _reads_whole(value, spelled):
+                    return dotted(target)
+                if spelled in (dotted(target), dotted(target).partition(".")[0]):
+                    return ""
+            case ast.Assign() | ast.AugAssign() | ast.AnnAssign():
+                if any(dotted(node) == spelled for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), ast.Store)):
+                    return ""
+    return ""
+
+
+def _reads_whole(value: ast.expr, spelled: str) -> bool:
+    match value:
+        case ast.Call(func=ast.Attribute(value=inner, attr="tolist" | "cpu" | "numpy")):
+            return dotted(inner) == spelled or _reads_whole(inner, spelled)
+    return False
+
+
+def before(ctx: Context) -> Iterator[ast.stmt]:
+    """The statements that have run whenever this one runs, nearest first: what stands above it in its own and the outer blocks."""
+    current: ast.AST | None = ctx.statement
+    while current is not None and current is not ctx.function.node:
+        parent = ctx.parent(current)
+        for block in ("body", "orelse", "finalbody"):
+            statements = getattr(parent, block, None)
+            if isinstance(statements, list) and current in statements:
+                yield from reversed(statements[: statements.index(current)])
+        current = parent
+
+
+def host_source(expr: ast.expr, ctx: Context) -> str:
+    """The list or number that the tensor behind `expr` was made from in this function, where the host still has it."""
+    base = base_of(expr, ctx)
+    if not isinstance(base, ast.Name):
+        return ""
+    for statement in before(ctx):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=made) if name == base.id:
+                data = uploaded(made, ctx)
+                return ctx.text(data) if data is not None and _is_short(data, ctx) else ""
+            case ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.For() | ast.With() | ast.If():
+                if any(
+                    isinstance(node, ast.Name) and node.id == base.id and isinstance(node.ctx, ast.Store) for node in ast.walk(statement)
+                ):
+                    return ""
+    return ""
+
+
+def uploaded(made: ast.expr, ctx: Context) -> ast.expr | None:
+    """`counts` of `torch.tensor(counts, device=d)` and of `torch.tensor(counts).to(d)`; None for anything else."""
+    while (
+        isinstance(made, ast.Call)
+        and isinstance(made.func, ast.Attribute)
+        and made.func.attr in _MOVES
+        and not ctx.name(made.func).startswith("torch.")
+    ):
+        made = made.func.value
+    if not isinstance(made, ast.Call) or not made.args or ctx.name(made.func).rpartition(".")[2] not in _MADE_FROM:
+        return None
+    if not ctx.name(made.func).startswith("torch."):
+        return None
+    data = made.args[0]
+    return data if ctx.value(data).kind in (Kind.LIST, Kind.TUPLE, Kind.ARRAY, Kind.SCALAR) else None
+
+
+def _is_short(data: ast.expr, ctx: Context) -> bool:
+    text = ctx.text(data)
+    return (
+        isinstance(data, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) and len(text) <= _MANY and "\n" not in text and "`" not in text
+    )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from launchlint import reads
 from launchlint.model import Level, Meta, Policy
-from launchlint.rule import Context, Hit, Outcome, Rule, Silence, repeats_list
-from launchlint.values import Kind
+from launchlint.names import dotted
+from launchlint.rule import Context, Outcome, Rule
 
 rule = Rule(
     Meta(
@@ -17,58 +18,67 @@ rule = Rule(
         summary="one number is read back from the device, and the host waits for everything queued before it",
         group="reads",
         since="0.1.0",
-        policy=Policy.grid(known="- medium high high", inferred="- - medium medium", unknown="- - - low"),
+        policy=Policy.grid(known="- low high high", inferred="- - medium medium", unknown="- - - low"),
     )
 )
+
+_MESSAGE = "the host reads one number back and waits for everything queued before it"
+_PRINTED = "printing a tensor reads it back, and the host waits for everything queued before it"
+_METHODS_OF_NUMBERS = ("item", "numel", "size", "dim", "tolist", "__len__")
+_LOGGER = re.compile(r"(^|_)log(ger|ging)?$", re.I)
 
 
 @rule.on(ast.Call, names=("item",))
 def check_item(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     """`x.item()`."""
-    if not isinstance(node.func, ast.Attribute) or node.args or reads.in_loop(ctx):
-        return
-    value = ctx.value(node.func.value)
-    level = value.device_level()
-    if level is Level.NO:
-        yield Silence(node, f"it reads a {value}")
-        return
-    yield _hit(node, node.func.value, level, ctx)
+    match node:
+        case ast.Call(func=ast.Attribute(value=read), args=[]) if not reads.in_loop(ctx):
+            yield reads.outcome(node, read, reads.level(read, ctx), _MESSAGE, ctx)
 
 
 @rule.on(ast.Call, names=("int", "float", "bool", "complex"))
 def check_cast(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
-    """`int(x.max())`, `float(loss)`."""
-    if not isinstance(node.func, ast.Name) or len(node.args) != 1 or reads.in_loop(ctx):
-        return
-    yield from judge_cast(node, node.args[0], ctx)
-
-
-def judge_cast(node: ast.Call, read: ast.expr, ctx: Context) -> Iterator[Outcome]:
-    """A cast reads if its operand is a tensor; without a reduction or a scalar that needs positive evidence."""
-    if isinstance(read, ast.Call) and isinstance(read.func, ast.Attribute) and read.func.attr in ("item", "numel", "size", "dim", "tolist"):
-        return
+    """`int(x.max())`, `float(loss)`; without a reduction or a scalar that needs positive evidence."""
+    match node:
+        case ast.Call(func=ast.Name(), args=[read], keywords=[]) if not reads.in_loop(ctx) and not _is_number(read):
+            pass
+        case _:
+            return
     value = ctx.value(read)
     if value.is_tensor:
         sure = value.scalar or reads.is_reduction(read) or isinstance(read, ast.Subscript)
-        level = value.device_level() if sure else min(value.device_level(), Level.UNKNOWN)
-    elif value.is_unknown and reads.is_reduction(read) and value.kind is Kind.UNKNOWN:
-        level = Level.UNKNOWN
-    else:
+        level = reads.level(read, ctx)
+        yield reads.outcome(node, read, level if sure else min(level, Level.UNKNOWN), _MESSAGE, ctx)
+    elif value.is_unknown and reads.is_reduction(read) and not value.class_name and not reads.says_host(read, ctx):
+        yield reads.outcome(node, read, Level.UNKNOWN, _MESSAGE, ctx)
+
+
+def _is_number(read: ast.expr) -> bool:
+    """`int(x.item())` is reported at the inner call."""
+    return isinstance(read, ast.Call) and isinstance(read.func, ast.Attribute) and read.func.attr in _METHODS_OF_NUMBERS
+
+
+@rule.on(ast.JoinedStr)
+def check_text(node: ast.JoinedStr, ctx: Context) -> Iterator[Outcome]:
+    """`f"{loss}"`."""
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue) and _prints_tensor(part.value, ctx) and not reads.in_loop(ctx):
+            yield reads.outcome(node, part.value, reads.level(part.value, ctx), _PRINTED, ctx)
+            return
+
+
+@rule.on(ast.Call, names=("print", "info", "warning"))
+def check_log(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
+    """`print(loss)`, `logger.info("%s", loss)`."""
+    function = node.func
+    if isinstance(function, ast.Attribute) and not _LOGGER.search(dotted(function.value).rpartition(".")[2]):
         return
-    if level is Level.NO:
-        yield Silence(node, f"it reads a {value}")
-        return
-    yield _hit(node, read, level, ctx)
+    for argument in node.args:
+        if _prints_tensor(argument, ctx) and not reads.in_loop(ctx):
+            yield reads.outcome(node, argument, reads.level(argument, ctx), _PRINTED, ctx)
+            return
 
 
-@rule.on(ast.BinOp, when=repeats_list)
-def check_list_times_tensor(node: ast.BinOp, ctx: Context) -> Iterator[Outcome]:
-    """`[x] * n` with a tensor: the length is read back."""
-    if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List):
-        value = ctx.value(node.right)
-        if value.is_tensor and value.device_level() > Level.NO:
-            yield _hit(node, node.right, value.device_level(), ctx)
-
-
-def _hit(node: ast.expr, read: ast.expr, level: Level, ctx: Context) -> Hit:
-    return Hit(node, f"the host reads one number back and waits for everything queued before it{reads.advice(read, ctx)}", level)
+def _prints_tensor(expr: ast.expr, ctx: Context) -> bool:
+    value = ctx.value(expr)
+    return value.is_tensor and not value.by_name and reads.level(expr, ctx) > Level.NO

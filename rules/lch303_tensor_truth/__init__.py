@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from launchlint import reads
-from launchlint.model import Level, Meta, Policy
+from launchlint.model import Applicability, Fix, Level, Meta, Policy
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence
 
 rule = Rule(
@@ -16,48 +16,89 @@ rule = Rule(
         summary="a branch asks the device for an answer, and the host waits for it",
         group="reads",
         since="0.1.0",
-        policy=Policy.grid(known="- medium high high", inferred="- - medium medium", unknown="- - - low"),
+        policy=Policy.grid(known="- low high high", inferred="- - medium medium", unknown="- - - low"),
+        fix=Applicability.SAFE,
     )
 )
 
+_ASKS = frozenset({"any", "all", "equal", "allclose", "is_nonzero"})
+_MESSAGE = "the branch reads its answer from the device, and the host waits for everything queued before it"
+_Test = ast.If | ast.While | ast.IfExp | ast.Assert
+
 
 @rule.on(ast.If, ast.While, ast.IfExp, ast.Assert)
-def check_test(node: ast.If | ast.While | ast.IfExp | ast.Assert, ctx: Context) -> Iterator[Outcome]:
+def check_test(node: _Test, ctx: Context) -> Iterator[Outcome]:
     """`if x.any():`, `while t:`, `assert (x > 0).all()`, with `and`, `or` and `not`."""
-    pending = [node.test]
+    for test in _asked(node.test):
+        for outcome in _judge(test, ctx):
+            if isinstance(outcome, Hit) and isinstance(node, ast.If):
+                yield Hit(outcome.node, outcome.message, outcome.level, outcome.related, _fix_of(node, ctx), outcome.group)
+            else:
+                yield outcome
+
+
+@rule.on(ast.BoolOp)
+def check_operands(node: ast.BoolOp, ctx: Context) -> Iterator[Outcome]:
+    """`flag = x.any() or y`: all operands but the last are asked, wherever the expression stands."""
+    for value in node.values[:-1]:
+        for test in _asked(value):
+            yield from _judge(test, ctx)
+
+
+@rule.on(ast.UnaryOp, when=lambda node: node.op.__class__ is ast.Not)
+def check_not(node: ast.UnaryOp, ctx: Context) -> Iterator[Outcome]:
+    """`done = not unfinished.any()`."""
+    for test in _asked(node.operand):
+        yield from _judge(test, ctx)
+
+
+@rule.on(ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+def check_condition(node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, ctx: Context) -> Iterator[Outcome]:
+    """`[row for row in rows if mask[row]]`."""
+    for generator in node.generators:
+        for condition in generator.ifs:
+            for test in _asked(condition):
+                yield from _judge(test, ctx)
+
+
+def _asked(test: ast.expr) -> Iterator[ast.expr]:
+    """The parts of a test whose truth is asked for."""
+    pending = [test]
     while pending:
-        test = pending.pop()
-        match test:
+        current = pending.pop()
+        match current:
             case ast.BoolOp(values=values):
-                pending.extend(values)
+                pending.extend(reversed(values))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 pending.append(operand)
             case _:
-                yield from _judge(test, ctx)
+                yield current
 
 
 def _judge(test: ast.expr, ctx: Context) -> Iterator[Outcome]:
     value = ctx.value(test)
     asks = _is_any_or_all(test) or _compares_reduction(test)
+    if reads.compares_enumeration(test) or _compares_text(test):
+        yield Silence(test, "it compares names, not tensors")
+        return
     if value.is_tensor:
-        if not (value.boolean or asks or isinstance(test, ast.Compare)):
+        compares = isinstance(test, ast.Compare)
+        if not (value.boolean or asks or compares or value.scalar):
             return
-        sure = asks or isinstance(test, ast.Compare) or value.scalar
-        level = value.device_level() if sure else min(value.device_level(), Level.UNKNOWN)
+        level = reads.level(test, ctx)
+        if not asks and (value.by_name or not (compares or value.scalar)):
+            level = min(level, Level.UNKNOWN)
     elif asks and value.is_unknown:
-        level = Level.UNKNOWN
+        level = Level.NO if reads.says_host(test, ctx) else Level.UNKNOWN
     else:
         if asks:
             yield Silence(test, f"it tests a {value}")
         return
-    if level is Level.NO:
-        yield Silence(test, f"it tests a {value}")
-        return
-    yield Hit(test, f"the branch reads its answer from the device, and the host waits for everything queued before it{reads.advice(test, ctx)}", level)
+    yield reads.outcome(test, test, level, _MESSAGE, ctx)
 
 
 def _is_any_or_all(test: ast.expr) -> bool:
-    return isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr in ("any", "all", "equal", "allclose", "is_nonzero")
+    return isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr in _ASKS
 
 
 def _compares_reduction(test: ast.expr) -> bool:
@@ -67,5 +108,26 @@ def _compares_reduction(test: ast.expr) -> bool:
 
 
 def _is_plain_function(side: ast.expr) -> bool:
-    """`np.max(x)` and `torch.max(x)`: a function of a module and not a method."""
-    return isinstance(side, ast.Call) and isinstance(side.func, ast.Attribute) and isinstance(side.func.value, ast.Name) and side.func.value.id in ("np", "math")
+    """`np.max(x)`: a function of a module and not a method."""
+    return (
+        isinstance(side, ast.Call)
+        and isinstance(side.func, ast.Attribute)
+        and isinstance(side.func.value, ast.Name)
+        and side.func.value.id in ("np", "math")
+    )
+
+
+def _compares_text(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and any(
+        isinstance(side, ast.Constant) and isinstance(side.value, str) for side in (test.left, *test.comparators)
+    )
+
+
+def _fix_of(node: ast.If, ctx: Context) -> Callable[[], Fix | None]:
+    return lambda: _fix(node, ctx)
+
+
+def _fix(node: ast.If, ctx: Context) -> Fix | None:
+    from . import fix
+
+    return fix.rewrite(node, ctx)

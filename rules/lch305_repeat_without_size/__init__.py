@@ -6,7 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from launchlint.model import Level, Meta, Policy
+from launchlint import reads
+from launchlint.model import Applicability, Fix, Level, Meta, Policy
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence
 from launchlint.values import Kind
 
@@ -18,10 +19,12 @@ rule = Rule(
         group="reads",
         since="0.1.0",
         policy=Policy.grid(known="- medium high high", inferred="- medium medium medium", unknown="- - - medium"),
+        fix=Applicability.SAFE,
     )
 )
 
-_NUMBER_NAME = re.compile(r"num_|n_rep|groups|factor|ratio|size|head|(^|_)n$|^r$|^k$|repeats?$|^\d+$")
+_MESSAGE = "without `output_size` the length of the result is summed and checked on the device and read back: the host waits twice"
+_NUMBER_NAME = re.compile(r"num_|n_rep|groups|factor|ratio|size|head|(^|_)n$|^r$|^k$|repeat$|^\d+$")
 _TENSOR_NAME = re.compile(r"tokens|lens|patches|chunk|seq|counts")
 
 
@@ -30,30 +33,35 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     """`x.repeat_interleave(counts)` and `torch.repeat_interleave(x, counts)`."""
     if ctx.keyword(node, "output_size") is not None:
         return
-    is_function = ctx.name(node.func) == "torch.repeat_interleave"
-    position = 1 if is_function else 0
-    repeats = ctx.keyword(node, "repeats") or (node.args[position] if len(node.args) > position else None)
-    if is_function:
-        data = node.args[0] if node.args else None
-    else:
-        data = node.func.value if isinstance(node.func, ast.Attribute) else None
+    data, repeats = operands(node, ctx)
     if repeats is None:
-        if not (is_function and len(node.args) == 1 and data is not None):
-            return
-        repeats = data
+        return
     value = ctx.value(repeats)
-    if value.is_tensor or value.is_unknown:
-        level = value.device_level()
-    else:
+    level = reads.level(repeats, ctx) if value.is_tensor or value.is_unknown else Level.NO
+    if data is not None and (ctx.value(data).on_host or reads.says_host(data, ctx)):
         level = Level.NO
-    if data is not None and ctx.value(data).on_host:
-        level = Level.NO
-    if value.kind is Kind.UNKNOWN and _looks_like_number(repeats, ctx):
+    if value.is_unknown and (reads.says_host(repeats, ctx) or (value.kind is Kind.UNKNOWN and _looks_like_number(repeats, ctx))):
         level = Level.NO
     if level is Level.NO:
         yield Silence(node, f"its repeats are a {value}")
         return
-    yield Hit(node, "without `output_size` the length of the result is summed and checked on the device and read back: the host waits twice", level)
+    outcome = reads.outcome(node, repeats, level, _MESSAGE, ctx)
+    if isinstance(outcome, Hit):
+        outcome = Hit(node, outcome.message, outcome.level, outcome.related, lambda: _fix(node, ctx), outcome.group)
+    yield outcome
+
+
+def operands(node: ast.Call, ctx: Context) -> tuple[ast.expr | None, ast.expr | None]:
+    """What is repeated, and how often; `torch.repeat_interleave(counts)` repeats the numbers from 0."""
+    repeats = ctx.keyword(node, "repeats")
+    if ctx.name(node.func) != "torch.repeat_interleave":
+        data = node.func.value if isinstance(node.func, ast.Attribute) else None
+        return data, repeats or (node.args[0] if node.args else None)
+    if not node.args:
+        return ctx.keyword(node, "input"), repeats
+    if repeats is None and len(node.args) == 1:
+        return None, node.args[0]
+    return node.args[0], repeats or node.args[1]
 
 
 def _looks_like_number(repeats: ast.expr, ctx: Context) -> bool:
@@ -61,3 +69,10 @@ def _looks_like_number(repeats: ast.expr, ctx: Context) -> bool:
         return True
     text = ctx.text(repeats)
     return bool(_NUMBER_NAME.search(text)) and not _TENSOR_NAME.search(text)
+
+
+def _fix(node: ast.Call, ctx: Context) -> Fix | None:
+    from . import fix
+
+    data, repeats = operands(node, ctx)
+    return fix.rewrite(node, data, repeats, ctx) if repeats is not None else None

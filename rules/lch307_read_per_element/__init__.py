@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from launchlint import loops, reads, uploads
-from launchlint.model import Level, Meta, Policy
-from launchlint.rule import Context, Hit, Loop, Outcome, Rule, Silence
+from launchlint.model import Applicability, Fix, Level, Meta, Policy
+from launchlint.rule import Context, Hit, Outcome, Rule, Silence
 from launchlint.values import Device, Kind
 
 rule = Rule(
@@ -18,6 +18,7 @@ rule = Rule(
         group="reads",
         since="0.1.0",
         policy=Policy.grid(known="- medium high high", inferred="- - medium medium", unknown="- - - low"),
+        fix=Applicability.UNSAFE,
     )
 )
 
@@ -25,71 +26,58 @@ rule = Rule(
 @rule.on(ast.Call, names=("item", "tolist", "cpu", "numpy"))
 def check_method(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     """`x[i].item()`, `x[i].tolist()`, `row.cpu()` in a loop."""
-    around = ctx.loops()
-    if not around or not isinstance(node.func, ast.Attribute) or reads.is_foreign(node, ctx):
+    match node.func:
+        case ast.Attribute(value=read, attr=method) if ctx.loops() and not reads.is_foreign(node, ctx) and not reads.is_chained(read):
+            pass
+        case _:
+            return
+    if node.args and method == "item":
         return
-    if node.args and node.func.attr == "item":
-        return
-    read = node.func.value
-    if _is_chained(read):
-        return
-    value = ctx.value(read)
-    level = value.device_level()
-    if node.func.attr == "cpu" and value.is_unknown:
+    level = reads.level(read, ctx)
+    if method == "cpu" and ctx.value(read).is_unknown and not reads.says_host(read, ctx):
         level = Level.INFERRED
-    if node.func.attr == "numpy" and level < Level.KNOWN:
+    if method == "numpy" and level < Level.KNOWN:
         yield Silence(node, "a bare .numpy() works on host tensors only")
         return
-    if level is Level.NO:
-        yield Silence(node, f"it reads a {value}")
-        return
-    yield _hit(node, read, level, around[0], ctx)
+    yield _outcome(node, read, level, ctx)
 
 
 @rule.on(ast.Call, names=("to",))
 def check_to(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     """`x[i].to("cpu")` in a loop."""
-    around = ctx.loops()
-    if not around or not isinstance(node.func, ast.Attribute) or uploads.is_non_blocking(node, ctx):
+    match node.func:
+        case ast.Attribute(value=read) if ctx.loops() and not uploads.is_non_blocking(node, ctx) and not reads.is_chained(read):
+            pass
+        case _:
+            return
+    if uploads.destination(node, ctx) is not Device.HOST or reads.follows_tensor(node, ctx):
         return
-    if uploads.destination(node, ctx) is not Device.HOST:
-        return
-    value = ctx.value(node.func.value)
-    level = value.device_level(Level.INFERRED if value.kind is Kind.UNKNOWN else Level.UNKNOWN)
-    if level > Level.NO:
-        yield _hit(node, node.func.value, level, around[0], ctx)
+    value = ctx.value(read)
+    unknown = Level.INFERRED if value.kind is Kind.UNKNOWN and not reads.says_host(read, ctx) else Level.UNKNOWN
+    yield _outcome(node, read, reads.level(read, ctx, unknown), ctx)
 
 
-@rule.on(ast.Call, names=("int", "float", "bool"))
+@rule.on(ast.Call, names=("int", "float", "bool", "complex"))
 def check_cast(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     """`int(x[i])` in a loop."""
-    around = ctx.loops()
-    if not around or not isinstance(node.func, ast.Name) or len(node.args) != 1:
-        return
-    read = node.args[0]
-    value = ctx.value(read)
-    if not value.is_tensor:
-        return
-    sure = value.scalar or reads.is_reduction(read) or isinstance(read, (ast.Subscript, ast.Name))
-    level = value.device_level() if sure else min(value.device_level(), Level.UNKNOWN)
-    if level is Level.NO:
-        yield Silence(node, f"it reads a {value}")
-        return
-    yield _hit(node, read, level, around[0], ctx)
+    match node:
+        case ast.Call(func=ast.Name(), args=[read], keywords=[]) if ctx.loops() and ctx.value(read).is_tensor:
+            sure = ctx.value(read).scalar or reads.is_reduction(read) or isinstance(read, (ast.Subscript, ast.Name))
+            level = reads.level(read, ctx)
+            yield _outcome(node, read, level if sure else min(level, Level.UNKNOWN), ctx)
 
 
-def _is_chained(read: ast.expr) -> bool:
-    while isinstance(read, ast.Call) and isinstance(read.func, ast.Attribute):
-        if read.func.attr in ("cpu", "tolist", "numpy"):
-            return True
-        read = read.func.value
-    return False
+def _outcome(node: ast.Call, read: ast.expr, level: Level, ctx: Context) -> Outcome:
+    loop = ctx.loops()[0]
+    turn = loops.describe(loop, ctx)
+    message = f"the host waits for the device once for each {turn}; one read before the loop waits once"
+    outcome = reads.outcome(node, read, level, message, ctx, ((loop, "the loop"),))
+    if isinstance(outcome, Hit):
+        return Hit(node, outcome.message, outcome.level, outcome.related, lambda: _fix(node, read, ctx))
+    return outcome
 
 
-def _hit(node: ast.Call, read: ast.expr, level: Level, loop: Loop, ctx: Context) -> Hit:
-    return Hit(
-        node,
-        f"the host waits for the device once for each {loops.describe(loop, ctx)}; one read before the loop waits once{reads.advice(read, ctx)}",
-        level,
-        related=((loop, "the loop"),),
-    )
+def _fix(node: ast.Call, read: ast.expr, ctx: Context) -> Fix | None:
+    from . import fix
+
+    return fix.rewrite(node, read, ctx)
