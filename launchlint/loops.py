@@ -14,9 +14,21 @@ FEW_TURNS = 4
 
 # Calls that are heavy without being in the table of operations: a module, a collective, a model.
 _HEAVY_NAMES = frozenset(
-    """all_reduce all_gather all_to_all all_gather_into_tensor reduce_scatter broadcast send recv isend irecv barrier backward forward generate step
-    attention attn mlp model decoder encoder layer block expert experts module linear conv lm_head logits_processor sampler execute_model run_model""".split()
-)
+    {
+        "all_reduce", "all_gather", "all_to_all", "all_gather_into_tensor", "reduce_scatter", "broadcast", "send", "recv",
+        "isend", "irecv", "barrier", "backward", "forward", "generate", "step", "attention", "attn", "mlp", "model",
+        "decoder", "encoder", "layer", "block", "expert", "experts", "module", "linear", "conv", "lm_head",
+        "logits_processor", "sampler", "execute_model", "run_model",
+    }
+)  # fmt: skip
+
+_SEEN_THROUGH = frozenset({"enumerate", "zip", "range", "reversed", "tqdm", "len", "list", "sorted"})
+
+# A loop over such a thing makes as many turns as the configuration says.
+_CONFIGURED = (
+    "param_groups", "kv_cache_groups", "attn_groups", "num_layers", "self.layers", "n_layers", "num_heads", "kv_caches", "modules()",
+    "world_size", "num_stages", "tp_size",
+)  # fmt: skip
 
 
 def turned_names(loop: Loop) -> set[str]:
@@ -70,7 +82,7 @@ def iterated(loop: Loop) -> ast.expr | None:
             return None
         case _:
             found = loop.generators[0].iter
-    while isinstance(found, ast.Call) and found.args and last_name(found.func) in ("enumerate", "zip", "range", "reversed", "tqdm", "len", "list", "sorted"):
+    while isinstance(found, ast.Call) and found.args and last_name(found.func) in _SEEN_THROUGH:
         inner = found.args[0]
         if isinstance(inner, ast.Constant) and len(found.args) > 1:
             inner = found.args[1]
@@ -107,7 +119,38 @@ def walks_configuration(loop: Loop) -> bool:
     text = ast.unparse(walked) if len(list(_some(walked, 40))) < 40 else ""
     if text.endswith((".items()", ".values()", ".keys()")):
         return True
-    return any(word in text for word in ("param_groups", "kv_cache_groups", "attn_groups", "num_layers", "self.layers", "n_layers", "num_heads", "kv_caches", "modules()", "world_size", "num_stages", "tp_size"))
+    return any(word in text for word in _CONFIGURED)
+
+
+def walks_chunks(loop: Loop) -> bool:
+    """True for `range(start, stop, chunk)`: such a loop bounds memory, and its turns are as large as they can be."""
+    walked = loop.iter if isinstance(loop, (ast.For, ast.AsyncFor)) else None if isinstance(loop, ast.While) else loop.generators[0].iter
+    match walked:
+        case ast.Call(func=ast.Name(id="range"), args=[_, _, step]):
+            return not isinstance(step, (ast.Constant, ast.UnaryOp))
+    return False
+
+
+def carries_tensor(loop: ast.For | ast.While, ctx: Context) -> bool:
+    """True where a turn needs a tensor that the turn before made (`state = state * decay + x`): such turns cannot be batched."""
+    for node in loop.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if mentions(value, {name}) and ctx.value(value).is_tensor:
+                if _is_read_first(name, loop, node):
+                    return True
+    return False
+
+
+def _is_read_first(name: str, loop: ast.For | ast.While, store: ast.stmt) -> bool:
+    """True if no statement of the turn binds `name` before `store` does."""
+    if isinstance(loop, ast.For) and mentions(loop.target, {name}):
+        return False
+    for node in loop.body:
+        if node is store:
+            return True
+        if any(isinstance(item, ast.Name) and item.id == name and isinstance(item.ctx, ast.Store) for item in ast.walk(node)):
+            return False
+    return True
 
 
 def _some(expr: ast.expr, limit: int) -> Iterator[ast.AST]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 
 from launchlint.model import Level
+from launchlint.names import dotted
 from launchlint.rule import Context
 from launchlint.values.evaluate import has_splat
 from launchlint.values.value import Device, Kind, Value
 
-CONSTRUCTORS = frozenset({"tensor", "as_tensor", "asarray", "Tensor", "LongTensor", "IntTensor", "FloatTensor", "BoolTensor", "HalfTensor", "DoubleTensor"})
+CONSTRUCTORS = frozenset(
+    {"tensor", "as_tensor", "asarray", "Tensor", "LongTensor", "IntTensor", "FloatTensor", "BoolTensor", "HalfTensor", "DoubleTensor"}
+)
 _DEVICE_WORDS = ("cuda", "device", "gpu")
+_CHAIN = 12  # methods, views and names that are followed back
 
 
 def constructor(node: ast.Call, ctx: Context) -> str:
@@ -112,3 +116,102 @@ def pageable_level(value: Value) -> Level:
     if value.pinned is False:
         return Level.KNOWN if not value.by_name else Level.UNKNOWN
     return Level.UNKNOWN
+
+
+def registered_attribute(expr: ast.expr, ctx: Context) -> str:
+    """The attribute `x` where `expr` comes from `self.x` and the class registers that as a parameter or buffer; else "".
+
+    Such a tensor moves with its module, so that copying it to the device of the module's input copies nothing.
+    """
+    owner = ctx.function.class_node
+    root = root_of(expr, ctx)
+    if owner is None or not isinstance(root, ast.Attribute) or not isinstance(root.value, ast.Name) or root.value.id != "self":
+        return ""
+    return root.attr if any(_registers(node, root.attr) for node in ast.walk(owner)) else ""
+
+
+def _registers(node: ast.AST, attribute: str) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="register_buffer" | "register_parameter"), args=[ast.Constant(value=name), *_]):
+            return bool(name == attribute)
+        case ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Call(func=made)) if name == attribute:
+            return dotted(made).rpartition(".")[2] in ("Parameter", "Buffer")
+    return False
+
+
+def root_of(expr: ast.expr, ctx: Context) -> ast.expr:
+    """What methods, views and names that are bound once lead back to: a call, an attribute, a parameter, a copy to the host."""
+    for _ in range(_CHAIN):
+        match expr:
+            case ast.Call(func=ast.Attribute(value=inner, attr=method)) if not ctx.name(expr.func) and not _is_own_method(inner):
+                if method == "cpu" or (method == "to" and destination(expr, ctx) is Device.HOST):
+                    return expr
+                expr = inner
+            case ast.Subscript(value=inner) | ast.Attribute(value=ast.Call() | ast.Subscript() as inner):
+                expr = inner
+            case ast.Name(id=name):
+                match assigned_before(name, expr, ctx):
+                    case [ast.Assign(targets=[ast.Name()], value=value)]:
+                        expr = value
+                    case _:
+                        return expr
+            case _:
+                return expr
+    return expr
+
+
+def assigned_before(name: str, expr: ast.expr, ctx: Context) -> list[ast.stmt]:
+    """The statements above `expr` that bind the local `name`."""
+    return [statement for statement in ctx.assigned(name) if statement.lineno < expr.lineno]
+
+
+def _is_own_method(receiver: ast.expr) -> bool:
+    return isinstance(receiver, ast.Name) and receiver.id in ("self", "cls")
+
+
+def is_kept(ctx: Context) -> bool:
+    """True where the statement stores into an attribute that is tested before, so that it runs when the object grows.
+
+    `if self.table is not None and n <= self.length: return` before it, or `if n > self.length:` around it with a store
+    to `self.length` in the body.
+    """
+    if not isinstance(ctx.statement, ast.Assign):
+        return False
+    kept = {dotted(target) for target in ctx.statement.targets if isinstance(target, ast.Attribute)}
+    if kept and _returns_early(kept, ctx):
+        return True
+    return any(isinstance(frame.node, ast.If) and frame.part == "body" and _tests_what_it_stores(frame.node) for frame in ctx.frames())
+
+
+def _returns_early(kept: set[str], ctx: Context) -> bool:
+    function = ctx.function.node
+    for statement in function.body if function is not None else ():
+        if statement.lineno >= ctx.statement.lineno:
+            return False
+        if (
+            isinstance(statement, ast.If)
+            and _attributes_in(statement.test) & kept
+            and any(isinstance(node, ast.Return) for node in ast.walk(statement))
+        ):
+            return True
+    return False
+
+
+def _tests_what_it_stores(node: ast.If) -> bool:
+    tested = _attributes_in(node.test)
+    stored = {
+        dotted(target) for item in node.body if isinstance(item, ast.Assign) for target in item.targets if isinstance(target, ast.Attribute)
+    }
+    return bool(tested & stored)
+
+
+def _attributes_in(expr: ast.expr) -> set[str]:
+    """`self.x` for every attribute of self in `expr`, also behind `getattr(self, "x", None)`."""
+    found: set[str] = set()
+    for node in ast.walk(expr):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                found.add(f"self.{name}")
+            case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[ast.Name(id="self"), ast.Constant(value=str(name)), *_]):
+                found.add(f"self.{name}")
+    return found

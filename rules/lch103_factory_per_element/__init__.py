@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from launchlint import loops
 from launchlint.facts import torch_operations
-from launchlint.model import Applicability, Level, Meta, Policy
+from launchlint.model import Applicability, Fix, Level, Meta, Policy
+from launchlint.names import last_name
 from launchlint.rule import Context, Hit, Loop, Outcome, Rule, Silence
 from launchlint.values import Device
 
@@ -24,7 +25,12 @@ rule = Rule(
 )
 
 _JOINS = ("cat", "stack", "concat", "concatenate", "hstack", "vstack", "block_diag")
-_FACTORIES = frozenset("arange full zeros ones tensor as_tensor linspace eye full_like zeros_like ones_like new_full new_zeros new_ones new_tensor".split())
+_FACTORIES = frozenset(
+    {
+        "arange", "full", "zeros", "ones", "tensor", "as_tensor", "asarray", "linspace", "eye", "full_like", "zeros_like", "ones_like",
+        "new_full", "new_zeros", "new_ones", "new_tensor",
+    }
+)  # fmt: skip
 
 
 @rule.on(ast.Call, names=_JOINS)
@@ -40,11 +46,20 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         if value.device is Device.HOST:
             yield Silence(node, "the pieces are made on the host")
             return
+        if not value.on_device and ctx.name(made.func) in ("torch.as_tensor", "torch.asarray"):
+            yield Silence(node, "without a device, the pieces stay where their data is")
+            return
         if loops.has_few_turns(loop) or loops.walks_configuration(loop) or loops.heavy_call(loop, ctx) is not None:
             yield Silence(node, "the loop makes few or heavy turns")
             return
         level = Level.KNOWN if value.on_device else Level.INFERRED
-        yield Hit(node, f"one small tensor is made for each {loops.describe(loop, ctx)} and the pieces are joined: a kernel or more for each", level, related=((loop, "the loop"), (made, "made here")))
+        yield Hit(
+            node,
+            f"one small tensor is made for each {loops.describe(loop, ctx)} and the pieces are joined: a kernel or more for each",
+            level,
+            related=((loop, "the loop"), (made, "made here")),
+            fix=lambda: _fix(node, ctx),
+        )
         return
 
 
@@ -79,11 +94,19 @@ def _factory(piece: ast.expr, ctx: Context) -> ast.Call | None:
     """The factory call in a piece, also below arithmetic and views: `torch.arange(n, device=d) + start`."""
     operations = torch_operations()
     for node in ast.walk(piece):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FACTORIES:
-            if ctx.name(node.func).startswith("torch.") or node.func.attr.startswith("new_"):
-                return node
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            operation = operations.get(node.func.attr)
-            if operation is not None and operation.heavy:
-                return None
+        if not isinstance(node, ast.Call):
+            continue
+        name = ctx.name(node.func)
+        called = name.rpartition(".")[2] if name.startswith("torch.") else last_name(node.func)
+        if called in _FACTORIES and (name.startswith("torch.") or called.startswith("new_")):
+            return node
+        operation = operations.get(called)
+        if operation is not None and operation.heavy:
+            return None
     return None
+
+
+def _fix(node: ast.Call, ctx: Context) -> Fix | None:
+    from . import fix
+
+    return fix.rewrite(node, ctx)

@@ -64,13 +64,29 @@ def _selection(node: ast.For, ctx: Context) -> ast.expr | None:
     turned = loops.turned_names(node)
     for call in loops.calls_in(node):
         name = last_name(call.func)
-        if name in _SELECTS and loops.mentions(call, turned) and not ctx.name(call.func).startswith("numpy"):
-            if name != "where" or len(call.args) == 1:
-                return call
+        if name not in _SELECTS or not loops.mentions(call, turned) or ctx.name(call.func).startswith("numpy"):
+            continue
+        if name != "where" or len(call.args) == 1:
+            return call
     for inner in loops.body_of(node):
         for item in ast.walk(inner):
             if isinstance(item, ast.Compare) and len(item.ops) == 1 and isinstance(item.ops[0], ast.Eq) and loops.mentions(item, turned):
                 value = ctx.value(item)
-                if value.is_tensor and value.boolean and value.device is not Device.HOST:
+                if value.is_tensor and value.boolean and value.device is not Device.HOST and _is_index(item, node):
                     return item
     return None
+
+
+def _is_index(mask: ast.Compare, loop: ast.For) -> bool:
+    """True if the mask, or a name that it is bound to, selects rows in the loop; as a factor it selects nothing."""
+    names: set[str] = set()
+    for node in ast.walk(loop):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if any(item is mask for item in ast.walk(value)):
+                names.add(name)
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Subscript):
+            for part in ast.walk(node.slice):
+                if part is mask or (isinstance(part, ast.Name) and part.id in names):
+                    return True
+    return False

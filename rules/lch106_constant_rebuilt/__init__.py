@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from launchlint import uploads
-from launchlint.model import Applicability, Level, Meta, Policy
+from launchlint.model import Applicability, Fix, Level, Meta, Policy
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence
 from launchlint.values import Device, Kind
 
@@ -35,7 +35,15 @@ def check_constructor(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     if device is Device.HOST:
         yield Silence(node, "its device is the host")
         return
-    yield Hit(node, "the same list is uploaded in every step, and the host waits for the copy; build it once, or write it on the device", Level.KNOWN if device is Device.DEVICE else Level.INFERRED)
+    if uploads.is_kept(ctx):
+        yield Silence(node, "it is kept on the object and made again only when it has to grow")
+        return
+    yield Hit(
+        node,
+        "the same list is uploaded in every step, and the host waits for the copy; build it once, or write it on the device",
+        Level.KNOWN if device is Device.DEVICE else Level.INFERRED,
+        fix=lambda: _fix(node, ctx),
+    )
 
 
 @rule.on(ast.BinOp, when=lambda node: isinstance(node.left, ast.Call) or isinstance(node.right, ast.Call))
@@ -52,9 +60,23 @@ def check_range(node: ast.BinOp, ctx: Context) -> Iterator[Outcome]:
             continue
         value = ctx.value(other)
         if ctx.is_constant(other) and (value.kind is not Kind.SCALAR or _is_attribute(other)):
-            yield Hit(node, "the same range is built and shifted on the device in every step; keep it as a buffer, keyed by all that it depends on", Level.KNOWN)
+            if uploads.is_kept(ctx):
+                yield Silence(node, "it is kept on the object and made again only when it has to grow")
+                return
+            yield Hit(
+                node,
+                "the same range is built and shifted on the device in every step; keep it as a buffer, keyed by all that it depends on",
+                Level.KNOWN,
+            )
             return
 
 
 def _is_attribute(expr: ast.expr) -> bool:
     return isinstance(expr, ast.Attribute)
+
+
+def _fix(node: ast.Call, ctx: Context) -> Fix | None:
+    from launchlint.fixes.constants import fill_on_device
+
+    sketch = f"once, in the constructor or kept by device: {' '.join(ctx.text(node).split())}"
+    return fill_on_device(node, ctx) or Fix("build it once", (), Applicability.DISPLAY, shows=sketch)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from launchlint import loops
 from launchlint.model import Level, Meta, Policy
 from launchlint.names import last_name
-from launchlint.rule import Context, Hit, Outcome, Rule, Silence
+from launchlint.rule import Context, Hit, Loop, Outcome, Rule, Silence
 
 rule = Rule(
     Meta(
@@ -29,14 +29,52 @@ _KERNEL = re.compile(r"kernel$|_kernel_|^_?triton_|_triton$")
 def check_grid(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     """`kernel[grid](...)` in a loop."""
     around = ctx.loops()
-    if not around or not isinstance(node.func, ast.Subscript):
-        return
-    name = last_name(node.func.value)
-    if not _KERNEL.search(name):
-        return
-    if loops.has_few_turns(around[0]) or loops.walks_configuration(around[0]):
+    if around and _is_launch(node):
+        assert isinstance(node.func, ast.Subscript)
+        yield from _judge(node, last_name(node.func.value), around[0], ctx)
+
+
+@rule.on(ast.For)
+def check_helper(node: ast.For, ctx: Context) -> Iterator[Outcome]:
+    """A function of this file that launches a kernel and nothing else of weight, called in a loop."""
+    inner = [item for statement in node.body for item in ast.walk(statement) if isinstance(item, ast.For)]
+    for call in loops.calls_in(node):
+        if isinstance(call.func, ast.Name) and _launches(call.func.id, ctx) and not any(call in loops.calls_in(loop) for loop in inner):
+            yield from _judge(call, call.func.id, node, ctx)
+            return
+
+
+def _judge(node: ast.Call, name: str, loop: Loop, ctx: Context) -> Iterator[Outcome]:
+    if loops.has_few_turns(loop) or loops.walks_configuration(loop):
         yield Silence(node, "the loop makes a few turns, or as many as the configuration says")
         return
-    if not loops.mentions(node, loops.turned_names(around[0])):
+    if loops.walks_chunks(loop):
+        yield Silence(node, "the loop walks chunks, which bounds memory")
         return
-    yield Hit(node, f"`{name}` is launched once for each {loops.describe(around[0], ctx)}; one launch over a padded or indexed grid does them all", Level.KNOWN, related=((around[0], "the loop"),))
+    if not loops.mentions(node, loops.turned_names(loop)):
+        return
+    yield Hit(
+        node,
+        f"`{name}` is launched once for each {loops.describe(loop, ctx)}; one launch over a padded or indexed grid does them all",
+        Level.KNOWN,
+        related=((loop, "the loop"),),
+        group=f"LCH1:{id(loop)}",
+    )
+
+
+def _is_launch(call: ast.Call) -> bool:
+    """`kernel[grid](...)`, `kernel[(n,)](...)`, `kernel[lambda meta: (n,)](...)`."""
+    match call.func:
+        case ast.Subscript(value=launched, slice=grid):
+            if _KERNEL.search(last_name(launched)):
+                return True
+            return isinstance(grid, ast.Lambda) or (isinstance(grid, ast.Name) and grid.id in ("grid", "launch_grid"))
+    return False
+
+
+def _launches(name: str, ctx: Context) -> bool:
+    """True for a function of this file that launches a kernel outside any loop of its own."""
+    for node in ctx.source.tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return any(isinstance(item, ast.Call) and _is_launch(item) for item in ast.walk(node))
+    return False

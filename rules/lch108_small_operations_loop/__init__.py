@@ -9,7 +9,7 @@ from launchlint import loops
 from launchlint.facts import torch_operations
 from launchlint.model import Level, Meta, Policy
 from launchlint.names import last_name
-from launchlint.rule import Context, Hit, Loop, Outcome, Rule, Silence
+from launchlint.rule import Context, Hit, Outcome, Rule, Silence
 from launchlint.values import Device, Kind
 
 rule = Rule(
@@ -25,6 +25,9 @@ rule = Rule(
 
 _MANY = 2
 
+# Walked by such a name, a loop makes as many turns as the model has parts, whatever the batch is.
+_PARTS = ("layer", "block", "module", "expert", "config", "num_heads", "world_size", "stage", "level")
+
 
 @rule.on(ast.For)
 def check(node: ast.For, ctx: Context) -> Iterator[Outcome]:
@@ -36,6 +39,12 @@ def check(node: ast.For, ctx: Context) -> Iterator[Outcome]:
         return
     if loops.has_few_turns(node) or loops.walks_configuration(node):
         yield Silence(node, "the loop makes a few turns, or as many as the configuration says")
+        return
+    if loops.walks_chunks(node):
+        yield Silence(node, "the loop walks chunks, which bounds memory")
+        return
+    if loops.carries_tensor(node, ctx):
+        yield Silence(node, "each turn needs a tensor of the turn before")
         return
     if (heavy := loops.heavy_call(node, ctx)) is not None:
         yield Silence(node, f"`{last_name(heavy.func)}` in the same loop outweighs the small launches")
@@ -84,5 +93,5 @@ def _is_data_sized(node: ast.For, ctx: Context) -> bool:
     value = ctx.value(walked)
     if value.is_tensor:
         return False
-    text = ctx.text(walked)
-    return not any(word in text for word in ("layers", "blocks", "modules", "experts", "config", "num_heads", "world_size", "stages", "levels"))
+    text = f"{ctx.text(node.target)} {ctx.text(walked)}".lower()
+    return not any(word in text for word in _PARTS)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from launchlint import uploads
+from launchlint import loops, uploads
 from launchlint.facts import torch_operations
-from launchlint.model import Applicability, Level, Meta, Policy
+from launchlint.model import Applicability, Fix, Level, Meta, Policy
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence, stores_item
 from launchlint.values import Device
 
@@ -31,13 +31,20 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         return
     if uploads.destination(node, ctx) is not Device.DEVICE:
         return
-    value = ctx.value(node.func.value)
-    if not value.is_tensor or value.device is not Device.HOST or is_fresh_factory(node.func.value, ctx):
+    host = node.func.value
+    value = ctx.value(host)
+    if not value.is_tensor or value.device is not Device.HOST or is_fresh_factory(host, ctx):
         return
     if value.by_name:
         yield Silence(node, f"only a name says that it is on the host ({value.origin.why})")
         return
-    yield Hit(node, "the copy to the device is blocking: the host waits until it is done", Level.KNOWN)
+    if attribute := uploads.registered_attribute(host, ctx):
+        yield Silence(node, f"`self.{attribute}` is a parameter or buffer and moves with its module")
+        return
+    if uploads.is_kept(ctx):
+        yield Silence(node, "the copy is kept on the object and made again only when it has to grow")
+        return
+    yield Hit(node, "the copy to the device is blocking: the host waits until it is done", _level(host, ctx), fix=lambda: _fix(node, ctx))
 
 
 @rule.on(ast.Assign, when=stores_item)
@@ -46,8 +53,30 @@ def check_store(node: ast.Assign, ctx: Context) -> Iterator[Outcome]:
     match node:
         case ast.Assign(targets=[ast.Subscript(value=target)], value=stored):
             base, value = ctx.value(target), ctx.value(stored)
-            if base.device_level() >= Level.INFERRED and value.is_tensor and value.device is Device.HOST and not value.by_name and not value.scalar:
-                yield Hit(node, "the store copies a host tensor to the device, and the host waits until it is done", base.device_level())
+            if (
+                base.device_level() >= Level.INFERRED
+                and value.is_tensor
+                and value.device is Device.HOST
+                and not value.by_name
+                and not value.scalar
+            ):
+                level = min(base.device_level(), _level(stored, ctx))
+                yield Hit(node, "the store copies a host tensor to the device, and the host waits until it is done", level)
+
+
+def _level(host: ast.expr, ctx: Context) -> Level:
+    """KNOWN where the host tensor is made in this function or by a call in it.
+
+    An attribute may have been made under a default device or moved since, and a parameter that the code asks for its
+    device is a host tensor only now and then.
+    """
+    root = uploads.root_of(host, ctx)
+    match root:
+        case ast.Name(id=name) if loops.parameter(ctx, name) is not None and not uploads.assigned_before(name, host, ctx):
+            return Level.INFERRED
+        case ast.Attribute():
+            return Level.KNOWN if ctx.value(root).pinned else Level.INFERRED
+    return Level.KNOWN
 
 
 def is_fresh_factory(expr: ast.expr, ctx: Context) -> bool:
@@ -55,3 +84,11 @@ def is_fresh_factory(expr: ast.expr, ctx: Context) -> bool:
     name = ctx.name(expr.func).rpartition(".")[2] if isinstance(expr, ast.Call) else ""
     operation = torch_operations().get(name)
     return operation is not None and operation.factory and not operation.from_host_data
+
+
+def _fix(node: ast.Call, ctx: Context) -> Fix | None:
+    """Pinned where it is made, else a sketch."""
+    from launchlint.fixes.pinning import blocking_to_pinned
+
+    sketch = "staged = torch.empty(..., pin_memory=True); staged.copy_(host); staged.to(device, non_blocking=True)"
+    return blocking_to_pinned(node, ctx) or Fix("stage in memory that is allocated pinned", (), Applicability.DISPLAY, shows=sketch)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from launchlint import uploads
 from launchlint.facts import torch_operations
-from launchlint.model import Applicability, Level, Meta, Policy
+from launchlint.model import Applicability, Fix, Level, Meta, Policy
 from launchlint.rule import Context, Hit, Outcome, Rule
 from launchlint.values import Device
 
@@ -35,4 +35,15 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
                 return
             value = ctx.value(made)
             if value.is_tensor and value.device is Device.HOST and ctx.keyword(made, "device") is None and not value.pinned:
-                yield Hit(node, f"`{name}` fills host memory that is then copied to the device; with `device=` it is made there", Level.KNOWN)
+                yield Hit(
+                    node,
+                    f"`{name}` fills host memory that is then copied to the device; with `device=` it is made there",
+                    Level.KNOWN,
+                    fix=lambda: _fix(node, ctx),
+                )
+
+
+def _fix(node: ast.Call, ctx: Context) -> Fix | None:
+    from launchlint.fixes.factories import make_on_device
+
+    return make_on_device(node, ctx)

@@ -30,4 +30,8 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         yield Silence(node, "it is pinned already, which makes the call free")
         return
     level = Level.KNOWN if value.is_tensor and value.on_host and not value.by_name else Level.INFERRED if value.is_tensor else Level.UNKNOWN
-    yield Hit(node, "`pin_memory()` allocates pinned memory under a process-wide lock and copies into it; construct the tensor pinned, or keep a buffer", level)
+    yield Hit(
+        node,
+        "`pin_memory()` allocates pinned memory under a process-wide lock and copies into it; construct the tensor pinned or keep a buffer",
+        level,
+    )

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from launchlint import uploads
-from launchlint.model import Applicability, Level, Meta, Policy
+from launchlint.model import Applicability, Fix, Level, Meta, Policy
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence, stores_item
 from launchlint.values import Device, Kind
 
@@ -36,7 +36,13 @@ def check_constructor(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         yield Silence(node, "its device is the host")
         return
     level = Level.KNOWN if device is Device.DEVICE else Level.INFERRED
-    yield Hit(node, "one number is uploaded through pageable memory, and the host waits; operators take the number itself, `torch.full` writes it on the device", level)
+    yield Hit(
+        node,
+        "one number is uploaded through pageable memory, and the host waits; operators take the number itself, "
+        "`torch.full` writes it on the device",
+        level,
+        fix=lambda: _fix(node, ctx),
+    )
 
 
 @rule.on(ast.Assign, when=stores_item)
@@ -49,4 +55,14 @@ def check_store(node: ast.Assign, ctx: Context) -> Iterator[Outcome]:
                 return
             parts = index.elts if isinstance(index, ast.Tuple) else [index]
             if all(ctx.value(part).kind is Kind.SCALAR and not isinstance(part, (ast.Slice, ast.Constant)) for part in parts):
-                yield Hit(node, "the number stored at one place is uploaded first in older torch; a slice store (`t[i:i + 1] = v`) is a plain fill", Level.INFERRED)
+                yield Hit(
+                    node,
+                    "the number stored at one place is uploaded first in older torch; a slice store (`t[i:i + 1] = v`) is a plain fill",
+                    Level.INFERRED,
+                )
+
+
+def _fix(node: ast.Call, ctx: Context) -> Fix | None:
+    from launchlint.fixes.constants import fill_on_device, number_on_device
+
+    return fill_on_device(node, ctx) or number_on_device(node, ctx)

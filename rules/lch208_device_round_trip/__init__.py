@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from launchlint import uploads
-from launchlint.model import Applicability, Level, Meta, Policy
+from launchlint.model import Applicability, Fix, Level, Meta, Policy
 from launchlint.rule import Context, Hit, Outcome, Rule
 from launchlint.values import Device
 
@@ -33,7 +33,8 @@ def check_type(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         return
     level = ctx.value(node.func.value).device_level(Level.INFERRED)
     if level > Level.NO:
-        yield Hit(node, f"`{ctx.text(node.args[0])}` is a class of host tensors: the data is copied to the host, which waits", level)
+        message = f"`{ctx.text(node.args[0])}` is a class of host tensors: the data is copied to the host, which waits"
+        yield Hit(node, message, level, fix=lambda: _fix(node, ctx))
 
 
 @rule.on(ast.Call, names=("to", "cuda"))
@@ -53,3 +54,9 @@ def check_return(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
                 inner = before
             case _:
                 return
+
+
+def _fix(node: ast.Call, ctx: Context) -> Fix | None:
+    from . import fix
+
+    return fix.rewrite(node, ctx)

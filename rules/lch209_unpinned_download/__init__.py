@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from launchlint import uploads
-from launchlint.model import Applicability, Level, Meta, Policy
+from launchlint.model import Applicability, Fix, Level, Meta, Policy
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence
 from launchlint.values import Device
 
@@ -18,7 +18,7 @@ rule = Rule(
         group="uploads",
         since="0.1.0",
         policy=Policy.grid(known="- - high high", inferred="- - medium medium"),
-        fix=Applicability.UNSAFE,
+        fix=Applicability.DISPLAY,
     )
 )
 
@@ -35,4 +35,13 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         yield Silence(node, "its target is pinned" if target.pinned else "whether its target is pinned is not shown")
         return
     level = Level.KNOWN if source.on_device else Level.INFERRED
-    yield Hit(node, "the target is pageable host memory: the copy is not guaranteed to be asynchronous", level)
+    yield Hit(
+        node, "the target is pageable host memory: the copy is not guaranteed to be asynchronous", level, fix=lambda: _shown(node, ctx)
+    )
+
+
+def _shown(node: ast.Call, ctx: Context) -> Fix:
+    """Never applied: a copy into pinned memory really runs on, and nothing shows that its reader waits for it."""
+    target = ctx.text(node.func.value) if isinstance(node.func, ast.Attribute) else "host"
+    sketch = f"allocate `{target}` once with pin_memory=True, record an event after the copy and wait for it before reading"
+    return Fix("copy into memory that is allocated pinned, and wait before reading it", (), Applicability.DISPLAY, shows=sketch)
