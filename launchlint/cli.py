@@ -184,6 +184,8 @@ def _add_baseline(commands: Any) -> None:
 def _add_settings(parser: argparse.ArgumentParser) -> None:
     from argparse import BooleanOptionalAction as Switch
 
+    from launchlint.settings import presets
+
     group = parser.add_argument_group("rules and settings")
     for name, help_text in (
         ("select", "only these rules: codes, beginnings of codes, or names, separated by commas"),
@@ -193,6 +195,7 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
         group.add_argument(f"--{name}", action="append", metavar="RULES", help=help_text)
     group.add_argument("--preview", action=Switch, help="also rules that are still on trial")
     group.add_argument("--min-confidence", metavar="LEVEL", help="low, medium or high (default: medium)")
+    group.add_argument("--preset", metavar="NAME", help=f"begin with the settings for a framework: {', '.join(presets())}")
     group.add_argument("--config", metavar="FILE", help="read settings from FILE")
     group.add_argument("--isolated", action="store_true", help="read no settings file")
 
@@ -227,7 +230,7 @@ def _settings_of(options: argparse.Namespace, paths: Sequence[str]) -> Settings:
     """Settings from the file nearest to what is checked, with the options laid over them."""
     from launchlint import settings as module
 
-    settings = module.load(module.start_of(paths), options.config, options.isolated)
+    settings = module.load(module.start_of(paths), options.config, options.isolated, options.preset)
     for name in ("select", "extend_select", "ignore"):
         if (given := getattr(options, name)) is not None:
             words = tuple(word for item in given for word in item.replace(",", " ").split())

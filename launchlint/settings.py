@@ -18,6 +18,7 @@ from typing import Any
 
 from launchlint.model import Confidence
 
+PRESETS = os.path.join(os.path.dirname(__file__), "presets")
 FILE_NAMES = ("launchlint.toml", "pyproject.toml")
 
 
@@ -107,6 +108,13 @@ WHOLE_RUN = frozenset(
 )
 INTERNAL = frozenset({"overrides", "file", "root", "given", "of_file"})
 SELECTION = frozenset({"select", "extend_select", "ignore", "preview"})
+# A preset's lists of these are the beginning and the project's own come after them; any other setting takes the preset's place.
+ADDED_TO_PRESET = frozenset(
+    (
+        *("hot", "cold", "waivers", "allow_regions", "extend_exclude", "extend_select"),
+        *("extend_safe_fixes", "extend_unsafe_fixes", "per_file_ignores"),
+    )
+)
 CODE_FIELDS = ("select", "extend_select", "ignore", "extend_safe_fixes", "extend_unsafe_fixes")
 
 
@@ -123,15 +131,18 @@ def kebab(name: str) -> str:
 # ---------------------------------------------------------------- finding and reading
 
 
-def load(start: str, config: str | None = None, isolated: bool = False) -> Settings:
-    """The settings for a run that starts in the folder `start`; raise SettingsError where they cannot be used."""
+def load(start: str, config: str | None = None, isolated: bool = False, preset: str | None = None) -> Settings:
+    """The settings for a run that starts in the folder `start`; raise SettingsError where they cannot be used.
+
+    `preset` takes the place of the one that the file names.
+    """
     path = None if isolated else config or find(start)
     if path is None:
-        return Settings(root=_top(start))
+        return dataclasses.replace(read({}, "", preset), root=_top(start))
     table = read_table(path)
     if table is None:
         raise SettingsError(f"{path}: has no [tool.launchlint] table")
-    return read(table, path)
+    return read(table, path, preset)
 
 
 def _top(start: str) -> str:
@@ -193,24 +204,30 @@ def _toml(text: str) -> dict[str, Any]:
     return loaded
 
 
-def read(table: Mapping[str, Any], path: str) -> Settings:
+def read(table: Mapping[str, Any], path: str, preset: str | None = None) -> Settings:
     """Check a table and make settings of it; `path` is named in errors and fixes the root."""
     values: dict[str, Any] = {}
     overrides: tuple[Override, ...] = ()
-    preset = table.get("preset")
     given: dict[str, str] = {}
-    if isinstance(preset, str) and preset:
-        values = _preset(preset, path)
-        given = dict.fromkeys(values, f"preset {preset}")
+    if preset is not None:
+        table = {**table, "preset": preset}
+    if isinstance(name := table.get("preset"), str) and name:
+        values = _preset(name, "--preset" if preset is not None else f"{path}: preset")
+        given = dict.fromkeys(values, f"preset {name}")
     for key, value in table.items():
         if key == "overrides":
             overrides = _read_overrides(value, path)
             given["overrides"] = path
         else:
             name = _field(key, path)
-            values[name] = convert(name, value, path, key)
-            given[name] = path
-    return Settings(**values, overrides=overrides, file=path, root=os.path.dirname(os.path.abspath(path)), given=tuple(given.items()))
+            own = convert(name, value, path, key)
+            added = name in ADDED_TO_PRESET and name in values
+            values[name] = values[name] + own if added else own
+            given[name] = f"{given[name]}, then {path}" if added else path
+    if preset is not None:
+        given["preset"] = "--preset"
+    root = os.path.dirname(os.path.abspath(path)) if path else ""
+    return Settings(**values, overrides=overrides, file=path, root=root, given=tuple(given.items()))
 
 
 def _read_overrides(value: Any, path: str) -> tuple[Override, ...]:
@@ -240,13 +257,15 @@ def _field(key: str, path: str, where: str = "") -> str:
     raise SettingsError(f"{path}: unknown setting {shown!r}{did_you_mean(key.replace('_', '-'), keys())}")
 
 
-def _preset(name: str, path: str) -> dict[str, Any]:
-    folder = os.path.join(os.path.dirname(__file__), "presets")
-    known = sorted(entry[:-5] for entry in os.listdir(folder) if entry.endswith(".toml")) if os.path.isdir(folder) else []
-    if name not in known:
-        hint = did_you_mean(name, known) or f" (there are: {', '.join(known) or 'none'})"
-        raise SettingsError(f"{path}: preset: no preset is called {name!r}{hint}")
-    file = os.path.join(folder, f"{name}.toml")
+def presets() -> list[str]:
+    """The names of the presets: each is a file of settings."""
+    return sorted(entry[:-5] for entry in os.listdir(PRESETS) if entry.endswith(".toml"))
+
+
+def _preset(name: str, where: str) -> dict[str, Any]:
+    if name not in presets():
+        raise SettingsError(f"{where}: no preset is called {name!r}{did_you_mean(name, presets())} (there are: {', '.join(presets())})")
+    file = os.path.join(PRESETS, f"{name}.toml")
     table = read_table(file) or {}
     return {_field(key, file): convert(_field(key, file), value, file, key) for key, value in table.items()}
 
