@@ -87,7 +87,8 @@ def test_summary_reads_well_in_a_table(folder: Path) -> None:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_links_inside_the_project_lead_somewhere(folder: Path) -> None:
     for name in ("README.md", "cases.md"):
-        for target in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", (folder / name).read_text(encoding="utf-8")):
+        prose = re.sub(r"^```.*?^```$|`[^`\n]+`", "", (folder / name).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        for target in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", prose):
             assert (folder / target).exists(), f"{name}: {target}"
 
 
