@@ -20,7 +20,33 @@ if TYPE_CHECKING:
 
     from launchlint.settings import Settings
 
-COMMANDS = ("check", "baseline", "rule", "explain", "rules", "why", "settings", "audit")
+COMMANDS = ("check", "baseline", "rule", "explain", "rules", "why", "settings", "completion", "audit")
+EPILOG = """\
+exit codes:
+  0  nothing to report
+  1  findings
+  2  wrong usage or settings, a file that could not be checked, or a fault of launchlint
+
+settings:
+  [tool.launchlint] of the nearest pyproject.toml that has it, or launchlint.toml; `launchlint settings` shows what is in force
+
+environment:
+  NO_COLOR            no colours
+  CI                  no progress bar
+  PRE_COMMIT_FROM_REF, GITHUB_BASE_REF, CI_MERGE_REQUEST_DIFF_BASE_SHA
+                      what `check --since auto` compares with, in this order, before the upstream branch and origin/HEAD
+
+`launchlint COMMAND --help` says more about a command.
+"""
+CHECK_EPILOG = """\
+examples:
+  launchlint check src                                   all of a folder
+  launchlint check src --diff | git apply                what --fix would do, as a patch
+  launchlint check --since origin/main                   only what this branch changes
+  git diff | launchlint check src --diff-file -          only what a patch adds
+  launchlint check src --format github --format sarif=launchlint.sarif
+  launchlint check --stdin-filename src/a.py - <src/a.py
+"""
 TROUBLE = 2
 INTERRUPTED = 130
 
@@ -71,8 +97,10 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
 
     parser = argparse.ArgumentParser(
         prog="launchlint",
+        usage="launchlint COMMAND [OPTIONS]",
         description="Find the Python that starves a GPU: loops of tiny launches, uploads and reads that make the host wait.",
-        epilog="exit codes: 0 nothing to report, 1 findings, 2 usage, settings, a file that could not be checked",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("-V", "--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=argparse.ArgumentParser)
@@ -94,6 +122,9 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     shown.add_argument("paths", nargs="*", metavar="PATH", help="files or folders whose settings to show (default: here)")
     _add_settings(shown)
     shown.set_defaults(run=_settings)
+    completion = commands.add_parser("completion", help="print the completion script of a shell")
+    completion.add_argument("shell", choices=("bash", "fish", "zsh"))
+    completion.set_defaults(run=lambda options: _completion(parser, options))
     if next((word for word in arguments if not word.startswith("-")), "") == "audit":
         from launchlint.audit import command
 
@@ -126,10 +157,18 @@ def _no_command(parser: argparse.ArgumentParser, options: argparse.Namespace) ->
 
 def _add_check(commands: Any) -> None:
     from argparse import BooleanOptionalAction as Switch
+    from argparse import RawDescriptionHelpFormatter
 
     from launchlint.report import formats
 
-    check = commands.add_parser("check", help="check files and folders")
+    check = commands.add_parser(
+        "check",
+        help="check files and folders",
+        usage="launchlint check [OPTIONS] [PATH ...]",
+        description="Check Python files, and folders of them, each file in the light of all that are given.",
+        epilog=CHECK_EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
     check.add_argument("paths", nargs="*", metavar="PATH", help="files and folders; `-` reads standard input")
     _add_settings(check)
     new = check.add_argument_group("new findings only")
@@ -343,6 +382,17 @@ def _settings(options: argparse.Namespace) -> int:
         lines += ["", "[[overrides]]", f"files = {_toml_value(override.files)}"]
         lines += [f"{kebab(name)} = {_toml_value(value)}" for name, value in override.changes]
     return put("\n".join(lines) + "\n")
+
+
+def _completion(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    from launchlint import completion
+    from launchlint.model import Confidence
+    from launchlint.report import formats
+    from launchlint.settings import presets
+
+    levels = tuple(str(level) for level in Confidence)
+    values = {"--format": tuple(formats()), "--preset": tuple(presets()), "--min-confidence": levels, "--since": ("auto",)}
+    return put(completion.script(options.shell, parser, values))
 
 
 def _toml_value(value: Any) -> str:
