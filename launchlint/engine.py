@@ -9,19 +9,20 @@ from __future__ import annotations
 import ast
 import contextlib
 import gc
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from launchlint import suppress
 from launchlint.context import SiteContext
-from launchlint.guards import Guard, guards_of
+from launchlint.guards import Guard, guards_before, guards_of
 from launchlint.hot import FileSummary, Graph, Verdict, summarize
 from launchlint.hot.roles import kernel_path
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
 from launchlint.modules import module_of
 from launchlint.rule import Check, FunctionFacts, FunctionNode, Hit, Outcome, Rule, Silence
-from launchlint.scan import Interest, Scan, Scope, Site, scan, worth_parsing
+from launchlint.scan import Interest, Scan, Scope, Site, Wanted, scan, worth_parsing
 from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
 from launchlint.values.flow import Flow
@@ -65,14 +66,18 @@ class Project:
 
     def verdict(self, path: str, scope: Scope) -> Verdict:
         """What is known about the function `scope` of the file `path`."""
-        if scope.node is None or path not in self._files:
+        return _UNKNOWN if scope.node is None else self.verdict_at(path, scope.node.lineno, scope.node.name)
+
+    def verdict_at(self, path: str, line: int, name: str) -> Verdict:
+        """What is known about the function `name` that starts on a line of the file `path`."""
+        if path not in self._files:
             return _UNKNOWN
         number = self._files[path]
         lines = self._lines.get(path)
         if lines is None:
             functions = self.graph.files[number].functions
             lines = self._lines[path] = {(function.line, function.name): index for index, function in enumerate(functions)}
-        index = lines.get((scope.node.lineno, scope.node.name))
+        index = lines.get((line, name))
         return self.graph.verdict((number, index)) if index is not None else _UNKNOWN
 
     def module(self, path: str) -> str:
@@ -127,7 +132,10 @@ def _findings(
     if alone and not worth_parsing(source.text.encode("utf-8", "surrogatepass")):
         return [], [], []
     module, is_package = module_of(source.path)
-    found = scan(tree, source.text, _interest(rules), module, is_package)
+    wanted: Wanted | None = None
+    if trace is None:
+        wanted = lambda node: project.verdict_at(source.path, node.lineno, node.name).heat > Heat.NOTHING  # noqa: E731
+    found = scan(tree, source.text, _interest(rules), module, is_package, wanted)
     if found.names.torch_is_foreign or kernel_path(source.path, module):
         return [], [], []
     check = _FileCheck(source, settings, found, project, trace)
@@ -228,7 +236,8 @@ class _FileCheck:
         if confidence is None:
             self._note(rule, span, outcome.level, heat, None, f"the policy has no cell for value {outcome.level} and heat {heat}")
             return None
-        for guard in guards_of(site.frame, self.settings.allow_regions, _functions_around(context.scope)):
+        around = guards_of(site.frame, self.settings.allow_regions, _functions_around(context.scope))
+        for guard in itertools.chain(around, guards_before(site.node, site.statement)):
             if guard.effect == "allow":
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 self.allowed.setdefault(span, (Finding(rule.meta.code, span, outcome.message, confidence), f"region: {guard.name}"))
@@ -258,12 +267,23 @@ class _FileCheck:
             known = best.get(key)
             if known is None or (candidate.confidence, known.rule.meta.code) > (known.confidence, candidate.rule.meta.code):
                 best[key] = candidate
+        kept = [candidate for candidate in best.values() if not self._gives_way(candidate, best.values())]
         groups: dict[str, list[_Candidate]] = {}
-        for index, candidate in enumerate(sorted(best.values(), key=lambda item: (item.span, item.rule.meta.code))):
+        for index, candidate in enumerate(sorted(kept, key=lambda item: (item.span, item.rule.meta.code))):
             groups.setdefault(candidate.group or f"#{index}", []).append(candidate)
         for members in groups.values():
             leader = max(members, key=lambda item: item.confidence) if len(members) > 1 else members[0]
             yield self._finding(leader, [item for item in members if item is not leader], verdict)
+
+    def _gives_way(self, candidate: _Candidate, others: Iterable[_Candidate]) -> bool:
+        """True for a hit about a whole loop in which another rule has something more exact to say."""
+        if not candidate.hit.gives_way:
+            return False
+        whole = self.source.span(candidate.hit.node)
+        return any(
+            other is not candidate and not other.hit.gives_way and whole.start <= other.span.start < whole.end and other.confidence >= self.settings.min_confidence
+            for other in others
+        )
 
     def _finding(self, leader: _Candidate, folded: list[_Candidate], verdict: Verdict) -> Finding:
         hit = leader.hit

@@ -49,6 +49,29 @@ def guards_of(frame: Frame | None, allowed: tuple[str, ...], functions: Iterable
                 yield Guard("allow", f"inside `{function.name}`, whose decorator `@{name}` says that this wait is meant", name)
 
 
+def guards_before(node: ast.AST, statement: ast.stmt) -> Iterator[Guard]:
+    """What stands before `node` in the same `and`: `if not x.is_cuda and torch.equal(x, y)`."""
+    for group in _ands(statement):
+        for index, operand in enumerate(group.values):
+            if index and any(item is node for item in ast.walk(operand)):
+                for earlier in group.values[:index]:
+                    text = _text(earlier)
+                    negated = isinstance(earlier, ast.UnaryOp) and isinstance(earlier.op, ast.Not)
+                    if (negated and _NOT_CPU.search(text)) or (not negated and _CPU.search(text)):
+                        yield Guard("host", f"only when `{_shorten(text)}`")
+                    elif not negated and (_RARE.search(text) or _DEBUG.search(text)):
+                        yield Guard("lower", f"only when `{_shorten(text)}`")
+
+
+def _ands(statement: ast.stmt) -> Iterator[ast.BoolOp]:
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+            yield node
+        pending.extend(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+
+
 def _guard(frame: Frame, allowed: tuple[str, ...]) -> Guard | None:
     node = frame.node
     match node:

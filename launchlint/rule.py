@@ -39,6 +39,7 @@ class Hit:
     fix: Callable[[], Fix | None] | None = None
     group: str = ""
     span: Span | None = None  # where it differs from the span of the node
+    gives_way: bool = False  # not reported where another rule reports something inside the node
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,8 @@ COLD_NAME = re.compile(
     r"weight_(load|update)\w*|extra_repr|validate\w*|_?validate\w*|create_weights|_?create_fwd_graph|_?create_bwd_graph|get_quant\w*|__setstate__|"
     r"__getstate__|from_pretrained|post_init|_init_weights|sleep|wake_up|reload\w*|\w*_from_disk|\w*self_test\w*|sanity_\w*|_?check_\w*|\w*timed_\w*|"
     r"\w*_metrics?|collect_env\w*|build_(model|tokenizer|processor|dataset|data)\w*|\w*_reference|ref_\w*|\w*_ref|torch_ref\w*|naive_\w*|\w*_cpu|cpu_\w*|"
-    r"evaluate|eval_\w*|plot\w*|visuali[sz]e\w*|pretrain|fit_tokenizer|build_pos\w*|_build_pos\w*|\w*inv_freq|\w*_native_ref|calibrat\w*|_?setup_\w*)$"
+    r"finalize_load\w*|(_?prepare|_?finalize|_?process|_?pack|_?transform|_?update|_?get_packed|_?swizzle|_?pad|_?fuse|_?split|_?merge|_?permute)_weights?(_\w*)?|"
+    r"_?prepare_(nv|mx)?fp[48]\w*|\w*_after_load\w*|evaluate|eval_\w*|plot\w*|visuali[sz]e\w*|pretrain|fit_tokenizer|build_pos\w*|_build_pos\w*|\w*inv_freq|\w*_native_ref|calibrat\w*|_?setup_\w*)$"
 )
 COLD_CLASS = re.compile(
     r"(?<!Logits)(?<!Result)(?<!Output)Processor\w*$|ProcessingInfo|DummyInputs|DataParser|Tokenizer|FeatureExtractor|Collator|Dataset|DataLoader|"
@@ -63,9 +64,9 @@ COLD_PATH = re.compile(
     r"configs?|utils/(quantization|debug)\w*|profiler?|profiling|debug_utils?|autotuner?|autotune\w*|cpu|ci|test_\w+|conversion|convert\w*|export|"
     r"multimodal/processing|transformers_utils|compilation|eval|kernel_warmup\w*|resharding|dist_checkpointing|onnx|tuning|oracle|pruning|tvm\w*)(/|$)|"
     r"(^|/)(\w*_)?(warmup|benchmark\w*|bench|profil\w*|test_\w*|\w*_test|conftest|processing_\w+|image_processing\w*|feature_extraction\w*|"
-    r"video_processing\w*|tokenization\w*|convert_\w*|data_collator|weight_utils|configuration_\w+|cli|setup|cpu_\w+|\w+_cpu|\w*loader|testing\w*|"
+    r"video_processing\w*|tokenization\w*|convert_\w*|data_collator|weight_utils|configuration_\w+|cli|setup|\w+(?<!_to)_cpu|\w*loader|testing\w*|"
     r"dataset\w*|data_samplers?|\w*(?<!logits)(?<!logprob)(?<!logit)_processor|debug\w*|\w*metrics\w*|logging\w*|\w*checker\w*|\w*quantiz\w*|autotuner|trainer\w*|"
-    r"cuda_graphs?|checkpoint\w*|\w*_reference|reference|ref)\.py$"
+    r"cuda_graphs?|checkpoint\w*|\w*_reference|reference|ref)\.py$|(^|/)cpu_\w+\.py$"
 )
 KERNEL_PATH = re.compile(r"(^|/)(\w*cute\w*|cutlass\w*|tilelang\w*|pallas\w*|cutedsl\w*|quack\w*)(/|$)|(^|/)\w*(cute_?dsl|tilelang)\w*\.py$")
 
@@ -107,6 +108,8 @@ class Framework:
     intermediate: dict[str, str]  # class name -> the base of a root that it is known to derive from
     contexts: tuple[str, ...]
     comments: tuple[str, ...]
+    host_names: re.Pattern[str]  # names and keys that hold host memory by the project's own convention
+    host_keys: frozenset[str]  # what is read out of these lives on the host
 
 
 _NEVER = re.compile(r"(?!)")
@@ -153,6 +156,8 @@ def _framework(name: str, table: dict[str, Any]) -> Framework:
         intermediate,
         tuple(waivers.get("contexts", [])),
         tuple(comment.rstrip(":") for comment in waivers.get("comments", [])),
+        _globs(table.get("mirrors", {}).get("host_names", [])),
+        frozenset(table.get("mirrors", {}).get("host_keys", [])),
     )
 
 

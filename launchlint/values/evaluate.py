@@ -11,6 +11,7 @@ import ast
 from typing import Protocol
 
 from launchlint.facts import Operation, torch_operations
+from launchlint.hot.roles import framework_of
 from launchlint.names import Names, dotted
 from launchlint.values.annotations import TENSORS, value_of_annotation
 from launchlint.values.conventions import device_of_name, device_of_string, value_of_name
@@ -71,6 +72,7 @@ class Evaluator:
         self.seen: dict[int, Value] = {}
         self.module_values: Environment = {}
         self.class_name = ""  # the class whose method is being evaluated
+        self.framework = framework_of(names.module.partition(".")[0])
         self._depth = 0
         self._knows_numpy = any(target.partition(".")[0] in ("numpy", "pandas", "jax", "cupy", "scipy") for target in names.targets.values())
 
@@ -138,7 +140,27 @@ class Evaluator:
             return DTYPE
         if self.outside is not None and target is not None and name.isupper():
             return self.outside.constant(target)
-        return value_of_name(name)
+        return self.by_convention(name)
+
+    def by_convention(self, name: str) -> Value:
+        """What a name promises: by everybody's habits, or by those of the framework that the file belongs to."""
+        value = value_of_name(name)
+        if value is NOTHING and self.framework is not None and self.framework.host_names.match(name):
+            return Value(Kind.TENSOR, Device.HOST, by_name=True, origin=Origin(0, f"{self.framework.name} keeps {name} on the host"))
+        return value
+
+    def _by_key(self, expr: ast.Subscript) -> Value:
+        """`fields["grid_thw"]`, and what is read out of something that is known to hold host data."""
+        if self.framework is None:
+            return NOTHING
+        if isinstance(expr.slice, ast.Constant) and isinstance(expr.slice.value, str):
+            value = self.by_convention(expr.slice.value)
+            if value is not NOTHING:
+                return value
+        spelled = dotted(expr.value)
+        if any(spelled == key or spelled.endswith("." + key) for key in self.framework.host_keys):
+            return Value(Kind.TENSOR, Device.HOST, by_name=True, origin=Origin(0, f"{self.framework.name} keeps {spelled} on the host"))
+        return NOTHING
 
     def _other(self, expr: ast.expr, env: Environment) -> Value:
         match expr:
@@ -265,13 +287,13 @@ class Evaluator:
         base = self.evaluate(expr.value, env)
         index = self.evaluate(expr.slice, env)
         if base is NOTHING:
-            key = f"{dotted(expr.value)}[{expr.slice.value!r}]" if isinstance(expr.slice, ast.Constant) else ""
-            return env.get(key, NOTHING)
+            return self._by_key(expr)
         match base.kind:
             case Kind.TENSOR:
                 return self._index(base, expr.slice, index)
             case Kind.DICT:
-                return base.element or NOTHING
+                found = self._by_key(expr)
+                return found if found is not NOTHING else base.element or NOTHING
             case Kind.LIST:
                 return base if isinstance(expr.slice, ast.Slice) else base.element or NOTHING
             case Kind.ARRAY:
@@ -363,7 +385,7 @@ class Evaluator:
             return Value(Kind.TENSOR, Device.HOST, True, by_name=True, origin=origin)
         if name == "gpu":
             return Value(Kind.TENSOR, Device.DEVICE, by_name=True, origin=origin)
-        named = value_of_name(name)
+        named = self.by_convention(name)
         if named is not NOTHING:
             return named
         if name in _PARAMETER_ATTRIBUTES and base.kind in (Kind.UNKNOWN, Kind.OBJECT):
@@ -467,6 +489,9 @@ class Evaluator:
         origin = Origin(expr.lineno, f"torch.{last}")
         if operation.from_host_data or operation.factory:
             return self._created(operation, last, expr, arguments, env, origin)
+        target = keywords.get("out")
+        if target is not None and target.kind is Kind.TENSOR:
+            return target  # the result is written into memory that is there already
         tensors = [found for value in [*arguments, *keywords.values()] if (found := self._tensor_in(value)) is not None]
         result = together(tensors) if tensors else TENSOR
         device_argument = keyword(expr, "device")

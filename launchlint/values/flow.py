@@ -13,10 +13,10 @@ from launchlint.names import dotted
 from launchlint.rule import FunctionNode
 from launchlint.scan import FUNCTIONS, ClassScope, Scan, child_fields, decorator_names
 from launchlint.values.annotations import value_of_annotation
-from launchlint.values.conventions import value_of_name
 from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or, is_proof_of_tensor
 from launchlint.values.value import ARRAY, LIST, NONE, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
 
+_TAKES_LISTS = frozenset("cat stack concat hstack vstack block_diag broadcast_tensors meshgrid cartesian_prod is_tensor result_type where".split())
 _CALL_DEPTH = 4  # how far helpers of the same file are followed
 _BASE_DEPTH = 6
 _TRIES: tuple[type[ast.Try], ...] = (ast.Try, *([ast.TryStar] if hasattr(ast, "TryStar") else []))  # type: ignore[list-item]
@@ -172,30 +172,47 @@ class Flow(Evaluator):
         return env
 
     def _prove_parameters(self, node: FunctionNode, env: Environment) -> None:
-        """A parameter without a telling annotation is a tensor if the function calls on it what only tensors have."""
-        open_names = {name for name, value in env.items() if value is NOTHING}
-        if not open_names:
+        """A parameter without a telling annotation is a tensor if the function does with it what is only done with tensors."""
+        names = {name for name, value in env.items() if value is NOTHING}
+        if not names:
             return
+        proof = _Proof(names)
         pending: list[ast.AST] = list(node.body)
-        while pending and open_names:
+        while pending and proof.open:
             current = pending.pop()
-            if current.__class__ is ast.Call:
-                function = current.func  # type: ignore[attr-defined]
-                if function.__class__ is ast.Attribute and function.value.__class__ is ast.Name and function.value.id in open_names:
-                    if is_proof_of_tensor(current):  # type: ignore[arg-type]
-                        name = function.value.id
-                        env[name] = TENSOR.but(origin=Origin(current.lineno, f"{name}.{function.attr}(), which only tensors have"))  # type: ignore[attr-defined]
-                        open_names.discard(name)
-            for field in child_fields(current.__class__):
+            kind = current.__class__
+            if kind is ast.Call:
+                proof.call(current, self._given_to_torch(current))  # type: ignore[arg-type]
+            elif not self._knows_numpy:
+                if kind is ast.Attribute:
+                    proof.attribute(current)  # type: ignore[arg-type]
+                elif kind is ast.Assign:
+                    proof.assign(current)  # type: ignore[arg-type]
+                elif kind is ast.Subscript:
+                    proof.subscript(current)  # type: ignore[arg-type]
+            for field in child_fields(kind):
                 child = getattr(current, field, None)
                 if child.__class__ is list:
                     pending.extend(item for item in child if isinstance(item, ast.AST))
                 elif isinstance(child, ast.AST):
                     pending.append(child)
+        for name, (line, why) in proof.finish().items():
+            env[name] = TENSOR.but(by_name=True, origin=Origin(line, why))
+
+    def _given_to_torch(self, call: ast.Call) -> str:
+        """The name that a torch function works on: `x` of `torch.zeros_like(x)`; empty where it may be a number or a list."""
+        if not call.args or not isinstance(call.args[0], ast.Name):
+            return ""
+        canonical = self.names.canonical(call.func)
+        if not canonical.startswith(("torch.", "torch.nn.functional.")):
+            return ""
+        operation = self.operations.get(canonical.rpartition(".")[2])
+        takes_tensor = operation is not None and operation.device == "operands" and not operation.from_host_data
+        return call.args[0].id if takes_tensor and canonical.rpartition(".")[2] not in _TAKES_LISTS else ""
 
     def _parameter(self, argument: ast.arg) -> Value:
         promised = value_of_annotation(argument.annotation)
-        named = value_of_name(argument.arg)
+        named = self.by_convention(argument.arg)
         if promised.kind is Kind.TENSOR and named.kind is Kind.TENSOR:
             return named.but(origin=Origin(argument.lineno, f"parameter {argument.arg}"))
         if promised is NOTHING:
@@ -401,7 +418,7 @@ class Flow(Evaluator):
         match target:
             case ast.Name(id=name):
                 if value is NOTHING or value.kind is Kind.NONE or (value.kind is Kind.TENSOR and value.device is Device.UNKNOWN):
-                    named = value_of_name(name)
+                    named = self.by_convention(name)
                     if named is not NOTHING and (value is NOTHING or named.kind is Kind.TENSOR):
                         value = named if value is NOTHING else named.but(boolean=value.boolean, scalar=value.scalar, origin=value.origin)
                 env[name] = value
@@ -429,6 +446,54 @@ class Flow(Evaluator):
                 self.store(element, value.elements[position], env)
             else:
                 self.store(element, self.element(value) if value.kind is not Kind.TUPLE else NOTHING, env)
+
+
+class _Proof:
+    """Collects what proves that a name holds a tensor, in a function of a file that may know no other kind of array."""
+
+    def __init__(self, names: set[str]) -> None:
+        self.open = names
+        self.found: dict[str, tuple[int, str]] = {}
+        self._masks: dict[str, str] = {}  # a name that holds a comparison -> what was compared
+        self._indexed: list[tuple[str, str, int]] = []  # container, index, line
+
+    def _prove(self, name: str, line: int, why: str) -> None:
+        if name in self.open:
+            self.open.discard(name)
+            self.found[name] = (line, why)
+
+    def call(self, node: ast.Call, given: str) -> None:
+        """`x.unsqueeze(0)`, `torch.zeros_like(x)`."""
+        match node.func:
+            case ast.Attribute(value=ast.Name(id=name), attr=method) if name in self.open and is_proof_of_tensor(node):
+                self._prove(name, node.lineno, f"{name}.{method}(), which only tensors have")
+        if given:
+            self._prove(given, node.lineno, f"{given} is given to a torch function")
+
+    def attribute(self, node: ast.Attribute) -> None:
+        """`x.shape`, where nothing but tensors has a shape."""
+        if node.attr in ("shape", "device", "is_cuda") and isinstance(node.value, ast.Name):
+            self._prove(node.value.id, node.lineno, f"{node.value.id}.{node.attr}, in a file without numpy")
+
+    def assign(self, node: ast.Assign) -> None:
+        """`mask = x == e`."""
+        match node:
+            case ast.Assign(targets=[ast.Name(id=mask)], value=ast.Compare(left=ast.Name(id=compared))):
+                self._masks[mask] = compared
+
+    def subscript(self, node: ast.Subscript) -> None:
+        """`y[mask]`."""
+        match node:
+            case ast.Subscript(value=ast.Name(id=container), slice=ast.Name(id=index)):
+                self._indexed.append((container, index, node.lineno))
+
+    def finish(self) -> dict[str, tuple[int, str]]:
+        """What is proven, indexing by a comparison included: neither lists nor dicts can do that."""
+        for container, index, line in self._indexed:
+            if index in self._masks:
+                for name in (container, self._masks[index]):
+                    self._prove(name, line, f"{container}[{index}] is indexed by a comparison")
+        return self.found
 
 
 def _leaves(body: list[ast.stmt]) -> bool:

@@ -57,7 +57,7 @@ def _judge(node: ast.Assign | ast.AugAssign | ast.Call, target: ast.Subscript, c
     if loop is None:
         return
     base = ctx.value(target.value)
-    level = base.device_level(Level.INFERRED if isinstance(node, ast.Call) else Level.NO)
+    level = base.device_level(Level.INFERRED if isinstance(node, ast.Call) or _takes_tensor(node, target, ctx) else Level.NO)
     if level is Level.NO:
         if base.is_tensor:
             yield Silence(node, f"`{ctx.text(target.value)}` is a {base}")
@@ -72,6 +72,12 @@ def _judge(node: ast.Assign | ast.AugAssign | ast.Call, target: ast.Subscript, c
         yield Silence(node, "a heavy call in the same loop outweighs the small launches")
         return
     yield Hit(node, f"the store launches at least one kernel for each {loops.describe(loop, ctx)}", level, related=((loop, "the loop"),))
+
+
+def _takes_tensor(node: ast.Assign | ast.AugAssign | ast.Call, target: ast.Subscript, ctx: Context) -> bool:
+    """`x[a:b] = tensor`: nobody stores a tensor into a slice of a list."""
+    parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    return isinstance(node, ast.Assign) and any(isinstance(part, ast.Slice) for part in parts) and ctx.value(node.value).is_tensor
 
 
 def _loop_that_moves(target: ast.Subscript, ctx: Context) -> Loop | None:

@@ -61,6 +61,7 @@ def check(node: ast.For, ctx: Context) -> Iterator[Outcome]:
         level,
         related=tuple((call, "a launch per turn") for call, _, _ in launches[:4]),
         span=ctx.source.header(node),
+        gives_way=True,
     )
 
 

@@ -216,7 +216,7 @@ import torch
 
 def mixture(tokens, chosen, weights, experts):
     out = torch.zeros_like(tokens)
-    for number, expert in enumerate(experts):
+    for number, expert in enumerate(experts):  #> LCH104
         mask = chosen == number
         if mask.any():  #> LCH104 LCH303 LCH307
             picked = mask.any(dim=-1).nonzero().flatten()  #> LCH104 LCH304
@@ -234,7 +234,7 @@ import torch
 
 def run_experts(states, masks, experts):
     out = torch.zeros_like(states)
-    for number, expert in enumerate(experts):
+    for number, expert in enumerate(experts):  #> LCH104
         rank, row = torch.where(masks[number])  #> LCH104 LCH304
         out.index_add_(0, row, expert(states[row]))
     return out
