@@ -123,9 +123,17 @@ def find_rebound(tree: ast.Module, text: str, names: Names) -> None:
         suspects.add("torch")
     if not suspects:
         return
-    for node in ast.walk(tree):
+    pending: list[ast.AST] = [tree]
+    while pending:  # `ast.walk` takes twice as long
+        node = pending.pop()
         match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name) if name in suspects:
-                names.rebound.add(name)
             case ast.Name(id=name, ctx=ast.Store()) if name in suspects:
                 names.rebound.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name) if name in suspects:
+                names.rebound.add(name)
+        for field_name in node._fields:
+            child = getattr(node, field_name, None)
+            if isinstance(child, list):
+                pending += [item for item in child if isinstance(item, ast.AST)]
+            elif isinstance(child, ast.AST):
+                pending.append(child)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from launchlint.names import Names, dotted, find_rebound
+from launchlint.names import Names, dotted, find_rebound, last_name
 from launchlint.rule import Check, Frame, FunctionNode, Rule
 
 TORCH_WORD = re.compile(rb"torch|\.(?:fill_|zero_|copy_|add_|mul_|item|tolist)\(")
@@ -21,12 +21,18 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 SKIPPED_FIELDS = frozenset(
-    "ctx op ops name id attr names annotation returns type_comment decorator_list type_params lineno module level arg kind conversion".split()
-)
+    {
+        "ctx", "op", "ops", "name", "id", "attr", "names", "annotation", "returns", "type_comment", "decorator_list", "type_params",
+        "lineno", "module", "level", "arg", "kind", "conversion",
+    }
+)  # fmt: skip
 KERNEL_DECORATOR = re.compile(r"(^|\.)(jit|kernel|heuristics|autotune|prim_func|script|macro|aggregate|struct|device_function)$")
 KERNEL_ROOTS = frozenset(
-    "triton cute cutlass tl gluon ttgl tle tilelang T wp warp pl pallas dsl_user_op numba cuda helion hl nki mojo ct taichi ti".split()
-)
+    {
+        "triton", "cute", "cutlass", "tl", "gluon", "ttgl", "tle", "tilelang", "T", "wp", "warp", "pl", "pallas", "dsl_user_op", "numba",
+        "cuda", "helion", "hl", "nki", "mojo", "ct", "taichi", "ti",
+    }
+)  # fmt: skip
 KERNEL_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+(?:cutlass|tilelang|quack|nvidia\.cutlass)\b", re.MULTILINE)
 KERNEL_LIBRARIES = ("cutlass", "tilelang", "quack")
 CACHES = frozenset({"lru_cache", "cache", "cached_property", "functools.lru_cache", "functools.cache", "functools.cached_property"})
@@ -113,13 +119,17 @@ class Scan:
 
 
 Interested = tuple[Rule, Check]
+When = Callable[[Any], bool]
 
 
 class Interest:
-    """Which checks want which nodes: by node type, and for calls by the last name of what is called."""
+    """Which checks want which nodes: by node type, and for calls by the last name of what is called.
+
+    `gates` says for each type that is asked for whether a node passes at all; None lets every node pass.
+    """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self.by_type: dict[type[ast.AST], list[tuple[Callable[[Any], bool] | None, Interested]]] = {}
+        self.by_type: dict[type[ast.AST], list[tuple[When | None, Interested]]] = {}
         self.by_call: dict[str, list[Interested]] = {}
         for rule in rules:
             for trigger in rule.triggers:
@@ -128,19 +138,27 @@ class Interest:
                         self.by_call.setdefault(name, []).append((rule, trigger.check))
                 else:
                     self.by_type.setdefault(trigger.node_type, []).append((trigger.when, (rule, trigger.check)))
+        self.gates = {node_type: _gate([when for when, _ in asked]) for node_type, asked in self.by_type.items()}
 
     def of(self, node: ast.AST) -> Sequence[Interested]:
         """The checks that want to see `node`."""
-        if node.__class__ is ast.Call:
-            function = node.func  # type: ignore[attr-defined]
-            kind = function.__class__
-            special = self.by_call.get(function.attr if kind is ast.Attribute else function.id if kind is ast.Name else "", ())
-        else:
-            special = ()
+        special: Sequence[Interested] = ()
+        if isinstance(node, ast.Call):
+            special = self.by_call.get(last_name(node.func), ())
         general = self.by_type.get(node.__class__)
         if general is None:
             return special
         return [*special, *(interested for when, interested in general if when is None or when(node))]
+
+
+def _gate(questions: list[When | None]) -> When | None:
+    """One question for all: most types are asked about by one question, however many rules ask it."""
+    distinct = set(questions)
+    if None in distinct:
+        return None
+    if len(distinct) == 1:
+        return questions[0]
+    return lambda node: any(when(node) for when in distinct if when is not None)
 
 
 def is_kernel(node: FunctionNode) -> bool:
@@ -157,140 +175,191 @@ def decorator_names(node: FunctionNode | ast.ClassDef) -> list[str]:
     return [dotted(item.func if isinstance(item, ast.Call) else item) for item in node.decorator_list]
 
 
-def scan(tree: ast.Module, text: str, interest: Interest, module: str = "", is_package: bool = False) -> Scan:
-    """Walk `tree` once."""
+Wanted = Callable[[FunctionNode], bool]
+Part = tuple[list[Any], Frame | None]  # expressions and the frame they run under
+
+
+def scan(
+    tree: ast.Module, text: str, interest: Interest, module: str = "", is_package: bool = False, wanted: Wanted | None = None
+) -> Scan:
+    """Walk `tree` once. With `wanted` only the functions for which it is true get sites; what the others define is known all the same."""
     names = Names(module, is_package)
-    walk = _Walk(interest, Scan(names, Scope("", None, None, None)), is_kernel_file(text))
+    walk = _Walk(interest, Scan(names, Scope("", None, None, None)), is_kernel_file(text), wanted)
     walk.run(tree)
     find_rebound(tree, text, names)
     return walk.found
 
 
-Entry = tuple[ast.AST, Scope, "ClassScope | None", "Frame | None", "ast.stmt | None"]
-
-
 class _Walk:
-    """The state of one walk."""
+    """The state of one walk: a stack of statements, and for each statement a walk over its expressions."""
 
-    def __init__(self, interest: Interest, found: Scan, kernel_file: bool) -> None:
+    def __init__(self, interest: Interest, found: Scan, kernel_file: bool, wanted: Wanted | None) -> None:
         self.interest = interest
         self.found = found
         self.kernel_file = kernel_file
-        self.stack: list[Entry] = []
+        self.wanted = wanted
+        self.silent: set[Scope] = set()  # scopes that get no sites
+        self.stack: list[tuple[Any, Scope, ClassScope | None, Frame | None]] = []
 
     def run(self, tree: ast.Module) -> None:
         found = self.found
         found.scopes.append(found.module)
+        if self.wanted is not None:
+            self.silent.add(found.module)
         for statement in tree.body:
             if statement.__class__ in FUNCTIONS:
-                found.functions[statement.name] = statement  # type: ignore[attr-defined]
+                found.functions[statement.name] = statement
             elif statement.__class__ in (ast.Assign, ast.AnnAssign):
                 found.constants.append(statement)
         self._push(tree.body, found.module, None, None)
-        stack, interest_of = self.stack, self.interest.of
-        by_type = self.interest.by_type
+        stack, gates = self.stack, self.interest.gates
         while stack:
-            node, scope, owner, frame, statement = stack.pop()
+            node, scope, owner, frame = stack.pop()
             kind = node.__class__
-            if statement is None:
-                statement = node  # type: ignore[assignment]
             if kind in FUNCTIONS:
-                self._function(node, scope, owner, frame)  # type: ignore[arg-type]
-                continue
-            if kind is ast.ClassDef:
-                self._class(node, scope)  # type: ignore[arg-type]
-                continue
-            if kind is ast.Import or kind is ast.ImportFrom:
-                found.names.add(node)  # type: ignore[arg-type]
-                continue
-            if kind is ast.Call or kind in by_type:
-                checks = interest_of(node)
-                if checks and not scope.is_kernel:
-                    scope.sites.append(Site(node, checks, frame, statement))  # type: ignore[arg-type]
-            if kind in _FRAMED:
-                self._framed(node, kind, scope, owner, frame, statement)  # type: ignore[arg-type]
-                continue
-            if owner is not None and kind in _STORING:
-                _note_stores(node, scope, owner)
-            for name in _fields.get(kind) or child_fields(kind):
-                child = getattr(node, name, None)
-                if child.__class__ is list:
-                    for item in child:
-                        if item.__class__ not in _LEAVES:
-                            stack.append((item, scope, owner, frame, None if isinstance(item, ast.stmt) else statement))
-                elif child is not None and child.__class__ not in _LEAVES:
-                    stack.append((child, scope, owner, frame, statement))
+                self._function(node, scope, owner, frame)
+            elif kind is ast.ClassDef:
+                self._class(node, scope)
+            elif kind is ast.Import or kind is ast.ImportFrom:
+                found.names.add(node)
+            elif kind in _BLOCKS:
+                if scope in self.silent:
+                    for body in _bodies(node):
+                        self._push(body, scope, owner, None)
+                else:
+                    parts = self._block(node, scope, owner, frame)
+                    if kind in gates and ((gate := gates[kind]) is None or gate(node)):
+                        self._note(node, scope, frame, node)
+                    self._expressions(parts, scope, node)
+            elif kind not in _LEAVES:
+                if owner is not None and kind in _STORING:
+                    _note_stores(node, scope, owner)
+                if scope not in self.silent:
+                    self._expressions([([node], frame)], scope, node)
 
-    def _push(
-        self, nodes: Iterable[ast.AST], scope: Scope, owner: ClassScope | None, frame: Frame | None, statement: ast.stmt | None = None
-    ) -> None:
-        for node in nodes:
-            if node.__class__ not in _LEAVES:
-                self.stack.append((node, scope, owner, frame, statement))
+    def _push(self, nodes: Iterable[ast.AST], scope: Scope, owner: ClassScope | None, frame: Frame | None) -> None:
+        self.stack += [(node, scope, owner, frame) for node in nodes]
 
     def _function(self, node: FunctionNode, scope: Scope, owner: ClassScope | None, frame: Frame | None) -> None:
         prefix = f"{scope.qualname}." if scope.node is not None else f"{owner.name}." if owner is not None else ""
         inner = Scope(prefix + node.name, node, owner, scope)
         inner.is_kernel = scope.is_kernel or self.kernel_file or is_kernel(node)
         inner.is_cached = any(name in CACHES or name.endswith(("lru_cache", "cached_property")) for name in decorator_names(node))
+        if inner.is_kernel or (self.wanted is not None and not self.wanted(node)):
+            self.silent.add(inner)
         self.found.scopes.append(inner)
         self._push(node.body, inner, owner, None)
-        self._push([*node.args.defaults, *(item for item in node.args.kw_defaults if item)], scope, owner, frame, node)
+        if scope not in self.silent:
+            self._expressions([([*node.args.defaults, *node.args.kw_defaults], frame)], scope, node)
 
     def _class(self, node: ast.ClassDef, scope: Scope) -> None:
         owner = describe_class(node)
         self.found.classes[node.name] = owner
         self._push(node.body, self.found.module if scope.node is None else scope, owner, None)
 
-    def _framed(
-        self, node: ast.AST, kind: type[ast.AST], scope: Scope, owner: ClassScope | None, frame: Frame | None, statement: ast.stmt
-    ) -> None:
+    def _block(self, node: Any, scope: Scope, owner: ClassScope | None, frame: Frame | None) -> list[Part]:
+        """Push the statements inside a compound statement; its own expressions, each under its frame."""
         match node:
+            case ast.If() | ast.While():
+                self._push(node.body, scope, owner, Frame(node, "body", frame))
+                if node.orelse:
+                    self._push(node.orelse, scope, owner, Frame(node, "orelse", frame))
+                return [([node.test], Frame(node, "test", frame))]
             case ast.For() | ast.AsyncFor():
-                self._push([node.iter, node.target], scope, owner, frame, statement)
                 self._push(node.body, scope, owner, Frame(node, "body", frame))
-                self._push(node.orelse, scope, owner, Frame(node, "orelse", frame))
-            case ast.While():
-                self._push([node.test], scope, owner, Frame(node, "test", frame), statement)
-                self._push(node.body, scope, owner, Frame(node, "body", frame))
-                self._push(node.orelse, scope, owner, Frame(node, "orelse", frame))
-            case ast.If():
-                self._push([node.test], scope, owner, Frame(node, "test", frame), statement)
-                self._push(node.body, scope, owner, Frame(node, "body", frame))
-                self._push(node.orelse, scope, owner, Frame(node, "orelse", frame))
-            case ast.IfExp():
-                self._push([node.test], scope, owner, frame, statement)
-                self._push([node.body], scope, owner, Frame(node, "body", frame), statement)
-                self._push([node.orelse], scope, owner, Frame(node, "orelse", frame), statement)
+                if node.orelse:
+                    self._push(node.orelse, scope, owner, Frame(node, "orelse", frame))
+                return [([node.iter, node.target], frame)]
             case ast.With() | ast.AsyncWith():
-                self._push([item.context_expr for item in node.items], scope, owner, frame, statement)
                 self._push(node.body, scope, owner, Frame(node, "body", frame))
+                return [([item.context_expr for item in node.items], frame)]
             case ast.ExceptHandler():
                 self._push(node.body, scope, owner, Frame(node, "body", frame))
+                return []
             case ast.Raise():
-                self._push([part for part in (node.exc, node.cause) if part], scope, owner, Frame(node, "body", frame), statement)
+                return [([part for part in (node.exc, node.cause) if part], Frame(node, "body", frame))]
             case ast.Assert():
-                self._push([node.test], scope, owner, Frame(node, "test", frame), statement)
-                self._push([node.msg] if node.msg else [], scope, owner, Frame(node, "message", frame), statement)
-            case ast.Lambda():
-                self._push([node.body], scope, owner, Frame(node, "body", frame), statement)
-            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-                self._comprehension(node, scope, owner, frame, statement)
+                return [([node.test], Frame(node, "test", frame)), ([node.msg] if node.msg else [], Frame(node, "message", frame))]
+            case ast.Match():
+                self._push(node.cases, scope, owner, frame)
+                return [([node.subject], frame)]
+            case ast.match_case():
+                self._push(node.body, scope, owner, frame)
+                return [([node.pattern, *([node.guard] if node.guard else [])], frame)]
+            case _:  # try
+                for body in (node.body, node.handlers, node.orelse, node.finalbody):
+                    self._push(body, scope, owner, frame)
+                return []
 
-    def _comprehension(
-        self,
-        node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
-        scope: Scope,
-        owner: ClassScope | None,
-        frame: Frame | None,
-        statement: ast.stmt,
-    ) -> None:
-        inside = Frame(node, "body", frame)
-        for index, generator in enumerate(node.generators):
-            self._push([generator.iter], scope, owner, frame if index == 0 else inside, statement)
-            self._push(generator.ifs, scope, owner, inside, statement)
-        parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-        self._push(parts, scope, owner, inside, statement)
+    def _note(self, node: ast.AST, scope: Scope, frame: Frame | None, statement: ast.stmt) -> None:
+        checks = self.interest.of(node)
+        if checks:
+            scope.sites.append(Site(node, checks, frame, statement))
+
+    def _expressions(self, later: list[Part], scope: Scope, statement: ast.stmt) -> None:
+        """Find the sites in the expressions of a statement; `later` holds the parts that run under a frame of their own."""
+        gates, by_call = self.interest.gates, self.interest.by_call
+        while later:
+            stack, frame = later.pop()
+            while stack:
+                node: Any = stack.pop()
+                kind = node.__class__
+                if kind in _LEAVES:
+                    continue
+                if kind is ast.Attribute:
+                    if node.value.__class__ is not ast.Name:
+                        stack.append(node.value)
+                    if kind not in gates:
+                        continue
+                elif kind is ast.Call:
+                    called = node.func
+                    name = called.attr if called.__class__ is ast.Attribute else called.id if called.__class__ is ast.Name else ""
+                    if name in by_call or kind in gates:
+                        self._note(node, scope, frame, statement)
+                    if called.__class__ is not ast.Name:
+                        stack.append(called)
+                    stack += node.args
+                    for keyword in node.keywords:
+                        stack.append(keyword.value)
+                    continue
+                elif kind in _FRAMED:
+                    later += _framed(node, frame, stack)
+                else:
+                    for field_name in _fields.get(kind) or child_fields(kind):
+                        child = getattr(node, field_name, None)
+                        if child.__class__ is list:
+                            stack += child
+                        elif child is not None:
+                            stack.append(child)
+                if kind in gates and ((gate := gates[kind]) is None or gate(node)):
+                    self._note(node, scope, frame, statement)
+
+
+def _bodies(node: Any) -> Iterator[list[Any]]:
+    """The statements inside a compound statement, in the order in which `_block` pushes them."""
+    for name in ("body", "cases", "handlers", "orelse", "finalbody"):
+        body = getattr(node, name, None)
+        if body:
+            yield body
+
+
+def _framed(node: Any, frame: Frame | None, stack: list[Any]) -> list[Part]:
+    """The parts of an expression that run under a frame of their own; those that run under its frame go to `stack`."""
+    inside = Frame(node, "body", frame)
+    match node:
+        case ast.IfExp():
+            stack.append(node.test)
+            return [([node.body], inside), ([node.orelse], Frame(node, "orelse", frame))]
+        case ast.Lambda():
+            return [([node.body], inside)]
+        case ast.DictComp():
+            parts = [node.key, node.value]
+        case _:
+            parts = [node.elt]
+    stack.append(node.generators[0].iter)
+    parts += [generator.iter for generator in node.generators[1:]]
+    parts += [condition for generator in node.generators for condition in generator.ifs]
+    return [(parts, inside)]
 
 
 def describe_class(node: ast.ClassDef) -> ClassScope:
@@ -312,15 +381,15 @@ def describe_class(node: ast.ClassDef) -> ClassScope:
     return owner
 
 
-def _note_stores(node: ast.AST, scope: Scope, owner: ClassScope) -> None:
-    targets: list[ast.expr] = list(node.targets) if isinstance(node, ast.Assign) else [node.target]  # type: ignore[attr-defined]
-    method = scope.outermost.name
+def _note_stores(node: Any, scope: Scope, owner: ClassScope) -> None:
+    targets: list[Any] = list(node.targets) if node.__class__ is ast.Assign else [node.target]
     while targets:
-        match targets.pop():
-            case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                owner.stores.setdefault(name, set()).add(method)
-            case ast.Tuple(elts=elements) | ast.List(elts=elements):
-                targets.extend(elements)
+        target = targets.pop()
+        if target.__class__ is ast.Attribute:
+            if target.value.__class__ is ast.Name and target.value.id == "self":
+                owner.stores.setdefault(target.attr, set()).add(scope.outermost.name)
+        elif target.__class__ is ast.Tuple or target.__class__ is ast.List:
+            targets += target.elts
 
 
 def sites(found: Scan) -> Iterator[tuple[Scope, Site]]:
@@ -330,12 +399,14 @@ def sites(found: Scan) -> Iterator[tuple[Scope, Site]]:
             yield scope, site
 
 
-_FRAMED = frozenset(
+_BLOCKS = frozenset(
     {
-        ast.For, ast.AsyncFor, ast.While, ast.If, ast.IfExp, ast.With, ast.AsyncWith, ast.ExceptHandler, ast.Raise, ast.Assert,
-        ast.Lambda, *COMPREHENSIONS,
+        ast.If, ast.While, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.ExceptHandler, ast.match_case, ast.Match, ast.Try,
+        ast.Raise, ast.Assert,
+        *([ast.TryStar] if hasattr(ast, "TryStar") else []),
     }
 )  # fmt: skip
+_FRAMED = frozenset({ast.IfExp, ast.Lambda, *COMPREHENSIONS})
 _STORING = frozenset({ast.Assign, ast.AnnAssign, ast.AugAssign})
 _LEAVES = frozenset(
     {
