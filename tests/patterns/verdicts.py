@@ -219,8 +219,8 @@ def mixture(tokens, chosen, weights, experts):
     for number, expert in enumerate(experts):  #> LCH104
         mask = chosen == number
         if mask.any():  #> LCH104 LCH303 LCH307
-            picked = mask.any(dim=-1).nonzero().flatten()  #> LCH104 LCH304
-            scale = weights[mask].view(-1, 1)  #> LCH104 LCH304
+            picked = mask.any(dim=-1).nonzero().flatten()  #> LCH104 LCH303 LCH304
+            scale = weights[mask].view(-1, 1)  #> LCH104 LCH303 LCH304
             out.index_add_(0, picked, expert(tokens[picked]) * scale)
     return out
 """,
