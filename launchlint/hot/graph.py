@@ -8,11 +8,13 @@ What stays unresolved falls back on a method's name where at most three classes 
 from __future__ import annotations
 
 import collections
+import functools
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from launchlint.hot import roles
-from launchlint.hot.roles import Framework, Root
+from launchlint.hot.roles import BaseRoot, Framework, Root
 from launchlint.hot.summary import IN_TRAINING, MENTIONED, ONCE, ClassSummary, FileSummary, FunctionSummary
 from launchlint.model import Heat
 
@@ -23,16 +25,26 @@ _BASE_LIMIT = 12
 
 # Methods of tensors, containers, files and numbers: a bare name says nothing about who is meant.
 GENERIC = frozenset(
-    """get append update items keys values pop add extend copy format join split strip remove insert clear sort index count read write close open put
-    send recv run start stop wait set reset info debug warning error exception view reshape to cpu cuda numpy item tolist size sum max min mean any all
-    cat stack zeros ones empty float long int bool clone detach contiguous unsqueeze squeeze transpose permute expand flatten fill_ zero_ copy_
-    startswith endswith replace lower upper result submit cache_clear acquire release record synchronize device dtype shape type name apply_ encode
-    decode load save parse main to_bytes from_bytes group groups match search findall sub exists mkdir resolve cancel done add_done_callback gather
-    scatter norm add_ mul_ div_ sub_ backward step zero_grad register_buffer parameters named_parameters modules children state_dict pin_memory
-    is_set notify flush seek tell poll terminate kill communicate encode_plus apply map filter reduce choice shuffle random uniform log exp sqrt abs
-    round flip sort argsort topk softmax matmul mm bmm dot mul sub div pow eq ne lt gt le ge chunk repeat view_as expand_as index_select masked_fill
-    forward __call__ __init__ build gate pool call empty_like create make setup init execute process handle query elapsed_time""".split()
-)
+    {
+        "get", "append", "update", "items", "keys", "values", "pop", "add", "extend", "copy", "format", "join", "split",
+        "strip", "remove", "insert", "clear", "sort", "index", "count", "read", "write", "close", "open", "put", "send",
+        "recv", "run", "start", "stop", "wait", "set", "reset", "info", "debug", "warning", "error", "exception", "view",
+        "reshape", "to", "cpu", "cuda", "numpy", "item", "tolist", "size", "sum", "max", "min", "mean", "any", "all", "cat",
+        "stack", "zeros", "ones", "empty", "float", "long", "int", "bool", "clone", "detach", "contiguous", "unsqueeze",
+        "squeeze", "transpose", "permute", "expand", "flatten", "fill_", "zero_", "copy_", "startswith", "endswith",
+        "replace", "lower", "upper", "result", "submit", "cache_clear", "acquire", "release", "record", "synchronize",
+        "device", "dtype", "shape", "type", "name", "apply_", "encode", "decode", "load", "save", "parse", "main",
+        "to_bytes", "from_bytes", "group", "groups", "match", "search", "findall", "sub", "exists", "mkdir", "resolve",
+        "cancel", "done", "add_done_callback", "gather", "scatter", "norm", "add_", "mul_", "div_", "sub_", "backward",
+        "step", "zero_grad", "register_buffer", "parameters", "named_parameters", "modules", "children", "state_dict",
+        "pin_memory", "is_set", "notify", "flush", "seek", "tell", "poll", "terminate", "kill", "communicate",
+        "encode_plus", "apply", "map", "filter", "reduce", "choice", "shuffle", "random", "uniform", "log", "exp", "sqrt",
+        "abs", "round", "flip", "argsort", "topk", "softmax", "matmul", "mm", "bmm", "dot", "mul", "div",
+        "pow", "eq", "ne", "lt", "gt", "le", "ge", "chunk", "repeat", "view_as", "expand_as", "index_select", "masked_fill",
+        "forward", "__call__", "__init__", "build", "gate", "pool", "call", "empty_like", "create", "make", "setup", "init",
+        "execute", "process", "handle", "query", "elapsed_time",
+    }
+)  # fmt: skip
 
 
 class Key(tuple[int, int]):
@@ -66,9 +78,17 @@ class Graph:
         self.methods: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)  # method name -> functions
         self.registered: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)
         self._top: list[dict[str, int]] = []
+        self._has_globs = bool(hot or cold)
+        self._packages = [file.module.partition(".")[0] for file in self.files]
+        self._cold_paths = [roles.cold_path(file.path, file.module) for file in self.files]
         self._cold: dict[tuple[int, int], str] = {}
         self._families: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
         self._module_like: dict[tuple[int, int], bool] = {}
+        self._resolved: dict[tuple[int, str], list[tuple[int, int]]] = {}
+        self._ancestors: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
+        self._base_names: dict[tuple[int, int], tuple[tuple[str, str], ...]] = {}
+        self._verdicts: dict[tuple[int, int], Verdict] = {}
+        self._callers: dict[int, dict[str, list[int]]] = {}
         self.parents: dict[tuple[int, int], tuple[tuple[int, int] | None, str]] = {}
         self.entries: dict[tuple[int, int], tuple[int, int]] = {}  # a root that another hot function calls
         self._index()
@@ -115,24 +135,22 @@ class Graph:
         return known
 
     def _decide_cold(self, key: tuple[int, int]) -> str:
-        file, function = self.files[key[0]], self.function(key)
-        qualified = self.qualified(key)
-        if self.hot_globs.match(qualified):
-            return ""
-        if self.cold_globs.match(qualified):
-            return "the setting `cold` names it"
-        if reason := roles.cold_path(file.path, file.module):
+        function, package = self.function(key), self._packages[key[0]]
+        if self._has_globs:
+            qualified = self.qualified(key)
+            if self.hot_globs.match(qualified):
+                return ""
+            if self.cold_globs.match(qualified):
+                return "the setting `cold` names it"
+        if reason := self._cold_paths[key[0]]:
             return reason
-        tables = roles.tables_of(file.module)
-        for table in tables:
-            for pattern, _, exact in table.functions:
-                if exact and pattern.match(qualified):
-                    return ""
-        if any(table.exceptions.match(function.name) for table in tables):
+        if any(exact and pattern.match(self.qualified(key)) for pattern, _, exact in _patterns_for(package, function.name)):
+            return ""
+        if _is_exception(package, function.name):
             return self._enclosing_cold(key)
-        if any(table.walls.match(function.name) for table in tables):
+        if _is_wall(package, function.name):
             return f"{function.name} runs rarely, by its name"
-        if function.class_index >= 0 and self._is_cold_class(key, tables) and self._root_by_base(key, function) is None:
+        if function.class_index >= 0 and self._is_cold_class(key) and self._root_by_base(key, function) is None:
             return f"{self.class_at((key[0], function.class_index)).name} works outside the step, by its name"
         return self._enclosing_cold(key)
 
@@ -140,25 +158,24 @@ class Graph:
         parent = self.function(key).parent_index
         return self.cold_reason((key[0], parent)) if parent >= 0 else ""
 
-    def _is_cold_class(self, key: tuple[int, int], tables: tuple[Framework, ...]) -> bool:
+    def _is_cold_class(self, key: tuple[int, int]) -> bool:
         place = (key[0], self.function(key).class_index)
-        name = self.class_at(place).name
-        if not (roles.COLD_CLASS.search(name) or any(table.classes.match(name) for table in tables)):
-            return False
-        return not self.is_module(place)
+        return _sounds_cold(self._packages[key[0]], self.class_at(place).name) and not self.is_module(place)
 
     def is_weak(self, key: tuple[int, int]) -> bool:
         """True for names that are hot only when a hot function calls them outside a once-only test."""
-        function = self.function(key)
-        tables = roles.tables_of(self.files[key[0]].module)
-        if any(table.exceptions.match(function.name) for table in tables):
-            return False
-        return bool(roles.COLD_NAME.match(function.name)) or any(table.weak.match(function.name) for table in tables)
+        return _is_weak(self._packages[key[0]], self.function(key).name)
 
     # ---------------------------------------------------------------- classes
 
     def resolve_class(self, file: int, spelled: str) -> list[tuple[int, int]]:
         """The classes a spelled name may mean in a file: through its imports, else by its bare name if few are called so."""
+        known = self._resolved.get((file, spelled))
+        if known is None:
+            known = self._resolved[(file, spelled)] = self._resolve(file, spelled)
+        return known
+
+    def _resolve(self, file: int, spelled: str) -> list[tuple[int, int]]:
         root, _, rest = spelled.partition(".")
         last = spelled.rpartition(".")[2]
         candidates = self.classes.get(last)
@@ -179,20 +196,30 @@ class Graph:
                 return near
         return candidates if len(candidates) <= 2 else []
 
-    def ancestors(self, place: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    def ancestors(self, place: tuple[int, int]) -> tuple[tuple[int, int], ...]:
         """The class itself and the classes it derives from, nearest first."""
-        seen, pending = set(), collections.deque([place])
-        while pending and len(seen) < _BASE_LIMIT:
-            current = pending.popleft()
-            if current in seen:
-                continue
-            seen.add(current)
-            yield current
-            for base in self.class_at(current).bases:
-                pending.extend(self.resolve_class(current[0], base))
+        known = self._ancestors.get(place)
+        if known is None:
+            seen: dict[tuple[int, int], None] = {}
+            pending = collections.deque([place])
+            while pending and len(seen) < _BASE_LIMIT:
+                current = pending.popleft()
+                if current in seen:
+                    continue
+                seen[current] = None
+                for base in self.class_at(current).bases:
+                    pending.extend(self.resolve_class(current[0], base))
+            known = self._ancestors[place] = tuple(seen)
+        return known
 
-    def base_names(self, place: tuple[int, int]) -> Iterator[tuple[str, str]]:
+    def base_names(self, place: tuple[int, int]) -> tuple[tuple[str, str], ...]:
         """(bare name, dotted target of the import) of all bases, also of those that lie outside the tree."""
+        known = self._base_names.get(place)
+        if known is None:
+            known = self._base_names[place] = tuple(self._name_bases(place))
+        return known
+
+    def _name_bases(self, place: tuple[int, int]) -> Iterator[tuple[str, str]]:
         for current in self.ancestors(place):
             file = self.files[current[0]]
             for base in self.class_at(current).bases:
@@ -238,26 +265,24 @@ class Graph:
                 if function.is_kernel:
                     continue
                 key = (number, index)
-                root = self._root(key, function, file, tables)
+                root = self._root(key, function, tables)
                 if root is not None and root.off_launch_path:
                     self._cold[key] = f"off the launch path: {root.reason}"
                 elif root is not None and not self.cold_reason(key):
                     found[key] = root
         return found
 
-    def _root(self, key: tuple[int, int], function: FunctionSummary, file: FileSummary, tables: tuple[Framework, ...]) -> Root | None:
-        qualified = f"{file.module}.{function.qualname}"
-        if self.hot_globs.match(qualified):
+    def _root(self, key: tuple[int, int], function: FunctionSummary, tables: tuple[Framework, ...]) -> Root | None:
+        if self._has_globs and self.hot_globs.match(self.qualified(key)):
             return Root("the setting `hot` names it")
         for decorator in function.decorators:
             last = decorator.rpartition(".")[2]
             for table in tables:
                 if last in table.decorators:
                     return table.decorators[last]
-        for table in tables:
-            for pattern, root, _ in table.functions:
-                if pattern.match(qualified):
-                    return root
+        for pattern, root, _ in _patterns_for(self._packages[key[0]], function.name):
+            if pattern.match(self.qualified(key)):
+                return root
         if function.class_index >= 0 and function.parent_index < 0:
             root_of_base = self._root_by_base(key, function)
             if root_of_base is not None:
@@ -268,16 +293,14 @@ class Graph:
 
     def _root_by_base(self, key: tuple[int, int], function: FunctionSummary) -> Root | None:
         place = (key[0], function.class_index)
-        for table in roles.frameworks().values():
-            wanted = [entry for entry in table.bases if entry.methods.match(function.name)]
-            if not wanted:
-                continue
+        for table, wanted in _bases_for(function.name):
             names = dict(self.base_names(place))
             names.setdefault(self.class_at(place).name, f"{self.files[key[0]].module}.{self.class_at(place).name}")
             for entry in wanted:
                 for name, full in names.items():
                     is_base = name == entry.base or table.intermediate.get(name) == entry.base
-                    at_home = entry.home is None or entry.home.match(full) or (table.name != "common" and table.intermediate.get(name) == entry.base)
+                    known = table.name != "common" and table.intermediate.get(name) == entry.base
+                    at_home = entry.home is None or entry.home.match(full) or known
                     if is_base and (at_home or name == "Module"):
                         return entry.root
         return None
@@ -414,7 +437,9 @@ class Graph:
                     return
             holder = functions[holder].parent_index
 
-    def _self_call(self, file: int, function: FunctionSummary, spelled: str, method: str, mentioned: bool) -> Iterator[tuple[tuple[int, int], str]]:
+    def _self_call(
+        self, file: int, function: FunctionSummary, spelled: str, method: str, mentioned: bool
+    ) -> Iterator[tuple[tuple[int, int], str]]:
         place = (file, function.class_index)
         parts = spelled.split(".")
         if len(parts) == 2:
@@ -616,6 +641,12 @@ class Graph:
 
     def verdict(self, key: tuple[int, int]) -> Verdict:
         """Heat, reason and chain of a function."""
+        known = self._verdicts.get(key)
+        if known is None:
+            known = self._verdicts[key] = self._decide(key)
+        return known
+
+    def _decide(self, key: tuple[int, int]) -> Verdict:
         function = self.function(key)
         if function.is_kernel:
             return Verdict(Heat.COLD, "it is compiled for the device")
@@ -643,17 +674,69 @@ class Graph:
 
     def _only_cold_callers(self, key: tuple[int, int]) -> str:
         """The name of a rare caller, if the function has callers in its own file and all of them are rare."""
-        name = self.function(key).name
-        wanted = {name, f"self.{name}"}
         found = ""
-        for index, function in enumerate(self.files[key[0]].functions):
+        for index in self._callers_in(key[0]).get(self.function(key).name, ()):
             other = (key[0], index)
-            if other == key or not any(spelled in wanted for spelled, _ in function.calls):
+            if other == key:
                 continue
-            if not (self.cold_reason(other) or self.is_weak(other) or function.name in ("__init__", "__post_init__")):
+            caller = self.function(other)
+            if not (self.cold_reason(other) or self.is_weak(other) or caller.name in ("__init__", "__post_init__")):
                 return ""
-            found = function.qualname
+            found = caller.qualname
         return found
+
+    def _callers_in(self, file: int) -> dict[str, list[int]]:
+        """The functions of a file by what they call as `f` or as `self.f`."""
+        known = self._callers.get(file)
+        if known is None:
+            known = self._callers[file] = collections.defaultdict(list)
+            for index, function in enumerate(self.files[file].functions):
+                for name in {spelled.removeprefix("self.") for spelled, _ in function.calls}:
+                    known[name].append(index)
+        return known
+
+
+# ---------------------------------------------------------------- what a name says, once for each name of a package
+
+
+@functools.lru_cache(maxsize=65536)
+def _patterns_for(package: str, name: str) -> tuple[tuple[re.Pattern[str], Root, bool], ...]:
+    """The patterns of whole functions that a function of this name may match, in order."""
+    return tuple(
+        (pattern, root, exact)
+        for table in roles.tables_of(package)
+        for pattern, root, exact in table.functions
+        if not exact or pattern.pattern.rpartition(")")[0].endswith(f".{name}")  # the rest of a translated glob is its end mark
+    )
+
+
+@functools.lru_cache(maxsize=65536)
+def _is_exception(package: str, name: str) -> bool:
+    return any(table.exceptions.match(name) for table in roles.tables_of(package))
+
+
+@functools.lru_cache(maxsize=65536)
+def _is_wall(package: str, name: str) -> bool:
+    return any(table.walls.match(name) for table in roles.tables_of(package))
+
+
+@functools.lru_cache(maxsize=65536)
+def _is_weak(package: str, name: str) -> bool:
+    if _is_exception(package, name):
+        return False
+    return bool(roles.COLD_NAME.match(name)) or any(table.weak.match(name) for table in roles.tables_of(package))
+
+
+@functools.lru_cache(maxsize=65536)
+def _sounds_cold(package: str, class_name: str) -> bool:
+    return bool(roles.COLD_CLASS.search(class_name)) or any(table.classes.match(class_name) for table in roles.tables_of(package))
+
+
+@functools.lru_cache(maxsize=65536)
+def _bases_for(method: str) -> tuple[tuple[Framework, tuple[BaseRoot, ...]], ...]:
+    """The bases of which a method of this name is a root, table by table."""
+    found = ((table, tuple(entry for entry in table.bases if entry.methods.match(method))) for table in roles.frameworks().values())
+    return tuple((table, wanted) for table, wanted in found if wanted)
 
 
 def _article(name: str) -> str:
