@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from launchlint.facts import torch_operations
@@ -21,6 +22,8 @@ _HEAVY_NAMES = frozenset(
         "logits_processor", "sampler", "execute_model", "run_model",
     }
 )  # fmt: skip
+
+_HEAVY = re.compile(r"_forward$|(attention|_attn)(_func|_score|_varlen|_v\d+)*$|gemm|matmul|^interpolate$|^grid_sample$")
 
 _SEEN_THROUGH = frozenset({"enumerate", "zip", "range", "reversed", "tqdm", "len", "list", "sorted"})
 
@@ -192,7 +195,7 @@ def heavy_call(loop: Loop, ctx: Context) -> ast.Call | None:
         operation = operations.get(name)
         if operation is not None and operation.heavy:
             return call
-        if name in _HEAVY_NAMES or name.endswith(("_forward", "_attention", "_attn_func", "_gemm")):
+        if name in _HEAVY_NAMES or _HEAVY.search(name):
             return call
         if isinstance(call.func, (ast.Subscript, ast.Call)):
             return call  # self.layers[i](x), getattr(module, name)(x)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from launchlint import uploads
-from launchlint.model import Meta, Policy
+from launchlint.model import Level, Meta, Policy
+from launchlint.names import dotted
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence, may_index_by_data
 from launchlint.values import Device, Kind, Value
 
@@ -22,15 +24,28 @@ rule = Rule(
 )
 
 
+_PLURAL = re.compile(r"(ids|indices|indexes|idxs|rows|columns|cols|tokens|positions)$")
+
+
 @rule.on(ast.Subscript, when=may_index_by_data)
 def check(node: ast.Subscript, ctx: Context) -> Iterator[Outcome]:
     """`table[ids]` and `logits[:, ids] = v`."""
     base = ctx.value(node.value)
-    if not base.is_tensor or base.device is Device.HOST:
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    level = base.device_level(Level.INFERRED if _has_dimensions(parts) else Level.NO)
+    if level is Level.NO:
         return
-    for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+    for part in parts:
         value = ctx.value(part)
-        if isinstance(part, ast.Slice) or _adds_dimensions(part) or not _is_host_index(value):
+        if isinstance(part, ast.Slice) or _adds_dimensions(part):
+            continue
+        if value.is_unknown and _is_tested_list(part, ctx):
+            message = (
+                f"`{ctx.text(part)}` is tested for its truth, so it is a list: uploaded for this one access, from pageable memory"
+            )
+            yield Hit(node, message, Level.INFERRED)
+            return
+        if not _is_host_index(value):
             continue
         if value.by_name and value.is_tensor:
             yield Silence(node, f"only a name says that the index is on the host ({value.origin.why})")
@@ -38,10 +53,27 @@ def check(node: ast.Subscript, ctx: Context) -> Iterator[Outcome]:
         if attribute := uploads.registered_attribute(part, ctx):
             yield Silence(node, f"`self.{attribute}` is a parameter or buffer and moves with its module")
             return
-        yield Hit(
-            node, f"the index is a {value}: it is copied to the device for this one access, from pageable memory", base.device_level()
-        )
+        yield Hit(node, f"the index is a {value}: it is copied to the device for this one access, from pageable memory", level)
         return
+
+
+def _has_dimensions(parts: list[ast.expr]) -> bool:
+    """`x[:, ids]` and `x[..., ids]`: only tensors and arrays have dimensions, and arrays are known where they are made."""
+    return len(parts) > 1 and any(isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...) for part in parts)
+
+
+def _is_tested_list(index: ast.expr, ctx: Context) -> bool:
+    """`if ids: x[:, ids] = v` with a name in the plural: the truth of several elements is an error but for a list."""
+    spelled = dotted(index)
+    if not _PLURAL.search(spelled):
+        return False
+    for frame in ctx.frames():
+        if isinstance(frame.node, ast.If) and frame.part == "body":
+            test = frame.node.test
+            tested = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+            if any(dotted(item) == spelled for item in tested):
+                return True
+    return False
 
 
 def _adds_dimensions(index: ast.expr) -> bool:
