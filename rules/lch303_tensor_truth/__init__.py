@@ -21,7 +21,7 @@ rule = Rule(
     )
 )
 
-_ASKS = frozenset({"any", "all", "equal", "allclose", "is_nonzero"})
+_ASKS = frozenset({"any", "all"})
 _MESSAGE = "the branch reads its answer from the device, and the host waits for everything queued before it"
 _Test = ast.If | ast.While | ast.IfExp | ast.Assert
 
@@ -81,20 +81,34 @@ def _judge(test: ast.expr, ctx: Context) -> Iterator[Outcome]:
     if reads.compares_enumeration(test) or _compares_text(test):
         yield Silence(test, "it compares names, not tensors")
         return
-    if value.is_tensor:
+    compared = _compared(test, ctx)
+    if compared is not None:
+        yield reads.outcome(test, compared, reads.level(compared, ctx), _MESSAGE, ctx)
+    elif value.is_tensor:
         compares = isinstance(test, ast.Compare)
         if not (value.boolean or asks or compares or value.scalar):
             return
         level = reads.level(test, ctx)
         if not asks and (value.by_name or not (compares or value.scalar)):
             level = min(level, Level.UNKNOWN)
+        yield reads.outcome(test, test, level, _MESSAGE, ctx)
     elif asks and value.is_unknown:
         level = Level.NO if reads.says_host(test, ctx) else Level.UNKNOWN
-    else:
-        if asks:
-            yield Silence(test, f"it tests a {value}")
-        return
-    yield reads.outcome(test, test, level, _MESSAGE, ctx)
+        yield reads.outcome(test, test, level, _MESSAGE, ctx)
+    elif asks:
+        yield Silence(test, f"it tests a {value}")
+
+
+def _compared(test: ast.expr, ctx: Context) -> ast.expr | None:
+    """The tensor that `torch.equal(x, y)`, `torch.allclose(x, y)` and `x.is_nonzero()` look at; their result is a Python truth."""
+    match test:
+        case ast.Call(func=ast.Attribute(attr="is_nonzero")):
+            return reads.operand(test, ctx)
+        case ast.Call(func=function, args=[first, *_]) if ctx.name(function) in ("torch.equal", "torch.allclose"):
+            return first
+        case ast.Call(func=ast.Attribute(value=first, attr="equal" | "allclose")) if ctx.value(first).is_tensor:
+            return first
+    return None
 
 
 def _is_any_or_all(test: ast.expr) -> bool:

@@ -7,7 +7,7 @@ import ast
 from launchlint.fixes.comments import comments, loses_comment
 from launchlint.model import Applicability, Edit, Fix, Span
 from launchlint.names import dotted
-from launchlint.rule import Context, Loop
+from launchlint.rule import Context
 from launchlint.values import Kind
 
 _CASTS = frozenset({"int", "float", "bool"})
@@ -28,8 +28,9 @@ def rewrite(node: ast.Call, read: ast.expr, ctx: Context) -> Fix | None:
     if not isinstance(loop, ast.For) or loop.orelse or not _is_left_alone(loop, table.id, ctx):
         return None
     name = f"{table.id}_values"
-    places = [place for place in ast.walk(loop) if isinstance(place, ast.Call) and _element_of(place, table.id, ctx) is not None]
-    if not places or places[0] is not min(places, key=ctx.source.span) or min(places, key=ctx.source.span) is not node:
+    inside = (place for statement in loop.body for place in ast.walk(statement))
+    places = [place for place in inside if isinstance(place, ast.Call) and _element_of(place, table.id, ctx) is not None]
+    if not places or min(places, key=ctx.source.span) is not node:
         return None  # the first read of the loop carries the fix for all
     if _uses(loop, table.id) != len(places) or _is_taken(name, ctx):
         return None
@@ -98,8 +99,8 @@ def _is_left_alone(loop: ast.For, table: str, ctx: Context) -> bool:
     return True
 
 
-def _uses(loop: Loop, table: str) -> int:
-    return sum(isinstance(node, ast.Name) and node.id == table for node in ast.walk(loop))
+def _uses(loop: ast.For, table: str) -> int:
+    return sum(isinstance(node, ast.Name) and node.id == table for statement in loop.body for node in ast.walk(statement))
 
 
 def _is_taken(name: str, ctx: Context) -> bool:

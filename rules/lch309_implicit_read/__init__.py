@@ -81,7 +81,7 @@ def check_builtin(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
                 yield _outcome(node, argument, f"an argument of `{node.func.id}`", ctx)
                 return
     elif node.args and _is_read(node.args[0], ctx) and not ctx.value(node.args[0]).by_name:
-        message = f"Python's `{node.func.id}` compares the elements of a device tensor one by one, and the host waits for each"
+        message = f"the builtin `{node.func.id}` compares the elements of a device tensor one by one, and the host waits for each"
         yield reads.outcome(node, node.args[0], reads.level(node.args[0], ctx), message, ctx)
 
 

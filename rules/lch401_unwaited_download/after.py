@@ -61,8 +61,8 @@ def first_read(ctx: Context, name: str) -> Read | Wait:
     for statement in _following(ctx):
         for node in _in_order(statement):
             match _step(node, views, ctx):
-                case "read" if isinstance(node, ast.expr):
-                    return Read(node, certain)
+                case "read":
+                    return Read(_asking(node), certain)
                 case "wait":
                     return Wait(f"`{ctx.text(node) if isinstance(node, ast.expr) else 'it'}` waits first"[:80])
                 case "unknown":
@@ -100,6 +100,15 @@ def _step(node: ast.AST, views: set[str], ctx: Context) -> str:
         case ast.With(items=items):
             return "wait" if any(_WAITS.search(dotted(item.context_expr)) for item in items) else "nothing"
     return "nothing"
+
+
+def _asking(node: ast.AST) -> ast.expr:
+    """The expression of a node that reads: the test of a branch, what a loop walks over."""
+    match node:
+        case ast.If(test=asked) | ast.While(test=asked) | ast.IfExp(test=asked) | ast.Assert(test=asked) | ast.For(iter=asked):
+            return asked
+    assert isinstance(node, ast.expr)
+    return node
 
 
 def _of_call(node: ast.Call, ctx: Context) -> str:
