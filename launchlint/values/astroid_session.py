@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 import importlib
 import os
 import threading
@@ -37,20 +38,43 @@ class OutOfTimeError(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much may be spent: CPU seconds, modules and nodes of trees."""
+    """How much may be spent. What counts modules and steps gives the same answers on every machine and for any number of
+    processes; seconds of CPU time are a last resort, far above what real code needs."""
 
-    file_seconds: float = 0.5  # for all questions about one linted file
-    run_seconds: float = 20.0  # for all questions of a process
-    modules: int = 400  # built in a run
-    kept_nodes: int = 400_000  # trees that are kept for the next question, about 300 bytes a node
+    file_modules: int = 100  # that may be looked into for one linted file
+    file_steps: int = 100_000  # calls and annotated names that inference meets for one linted file
+    file_seconds: float = 5.0
+    run_seconds: float = 60.0  # in one process
+    kept_nodes: int = 150_000  # of trees that are kept for the next question, about 400 bytes a node
     module_bytes: int = 400_000  # a larger file is generated, or not worth its time
+
+
+class Allowance:
+    """What is left for one linted file."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self.modules: set[str] = set()
+        self.steps = bounds.file_steps
+        self.seconds = bounds.file_seconds
+
+    @property
+    def is_spent(self) -> bool:
+        return self.steps <= 0 or self.seconds <= 0
+
+    def admits(self, module: str) -> bool:
+        """True if one more module may be looked into, whether it is in the cache or not."""
+        if module not in self.modules and len(self.modules) >= self.bounds.file_modules:
+            return False
+        self.modules.add(module)
+        return True
 
 
 class Session:
     """The modules that were built, and what is left of a run's time."""
 
-    def __init__(self, bounds: Bounds = Bounds(), clock: Callable[[], float] = time.thread_time) -> None:
-        self.bounds = bounds
+    def __init__(self, bounds: Bounds | None = None, clock: Callable[[], float] = time.thread_time) -> None:
+        self.bounds = bounds or Bounds()
         self.clock = clock
         self.spent = 0.0
         self.built = 0
@@ -59,6 +83,7 @@ class Session:
         self._cache: dict[str, Node] = {}  # what stands in for astroid's cache of modules
         self._tips: Tips | None = None
         self._package: Package | None = None
+        self._allowance = Allowance(self.bounds)
         self._deadline = 0.0
 
     @property
@@ -67,11 +92,12 @@ class Session:
         return self.spent >= self.bounds.run_seconds
 
     @contextlib.contextmanager
-    def opened(self, package: Package, seconds: float) -> Iterator[None]:
-        """astroid sees only `package` and our synthetic modules, for at most `seconds` of CPU time."""
+    def opened(self, package: Package, allowance: Allowance) -> Iterator[None]:
+        """astroid sees only `package` and our synthetic modules, as far as the allowance of the linted file reaches."""
         with _lock:
             before = self.clock()
-            self._deadline = before + min(seconds, self.bounds.run_seconds - self.spent)
+            self._allowance = allowance
+            self._deadline = before + min(allowance.seconds, self.bounds.run_seconds - self.spent)
             try:
                 with _put_aside(self), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
@@ -79,11 +105,14 @@ class Session:
                     yield
             finally:
                 self._forget()
-                self.spent += self.clock() - before
+                seconds = self.clock() - before
+                self.spent += seconds
+                allowance.seconds -= seconds
 
     def check(self) -> None:
-        """Raise OutOfTimeError when the time is up."""
-        if self.clock() > self._deadline:
+        """Take one step; raise OutOfTimeError when nothing is left."""
+        self._allowance.steps -= 1
+        if self._allowance.steps < 0 or self.clock() > self._deadline:
             raise OutOfTimeError
 
     # ---------------------------------------------------------------- modules
@@ -98,7 +127,7 @@ class Session:
             return name in self._cache
         package = self._package
         path = package.file_of(name) if package is not None else None
-        if path is None:
+        if path is None or not self._allowance.admits(name):
             return False
         stamp = _stamp(path)
         if name in self._cache and self._stamps.get(name) == stamp:
@@ -109,7 +138,7 @@ class Session:
 
     def _build(self, name: str, path: str, stamp: tuple[str, int, int]) -> bool:
         self.check()
-        if self.built >= self.bounds.modules or stamp[2] > self.bounds.module_bytes:
+        if stamp[2] > self.bounds.module_bytes:
             return False
         try:
             with open(path, "rb") as file:
@@ -167,7 +196,7 @@ def _put_aside(session: Session) -> Iterator[None]:
     from astroid.builder import AstroidBuilder
     from astroid.manager import AstroidManager
 
-    inference_tip = importlib.import_module("astroid.inference_tip")  # the package binds the name to the function in it
+    inference_tip: Any = importlib.import_module("astroid.inference_tip")  # the package binds the name to the function in it
     AstroidBuilder(AstroidManager())  # astroid builds its picture of the builtins once, before anything is exchanged
     brain: dict[str, Any] = AstroidManager.brain
     kept = {name: brain[name] for name in _SWAPPED}
@@ -195,10 +224,23 @@ def _clear_lookups() -> None:
 
 def _built(text: str, name: str, path: str) -> Node:
     """The tree of a module, without the transforms of astroid's plugins: they open the modules of every base class at once."""
-    from astroid.builder import AstroidBuilder
     from astroid.manager import AstroidManager
 
-    return AstroidBuilder(AstroidManager(), apply_transforms=False).string_build(text, name, path or None)
+    return _builder()(AstroidManager(), apply_transforms=False).string_build(text, name, path or None)
+
+
+@functools.cache
+def _builder() -> type[Any]:
+    """A builder of trees in which a module says nothing about the classes of another: what is built first must not matter."""
+    from astroid import nodes
+    from astroid.builder import AstroidBuilder
+
+    class Builder(AstroidBuilder):  # type: ignore[misc]
+        def delayed_assattr(self, node: Node) -> None:
+            if isinstance(node.expr, nodes.Name) and node.expr.name in ("self", "cls"):
+                super().delayed_assattr(node)
+
+    return Builder
 
 
 def _stamp(path: str) -> tuple[str, int, int]:

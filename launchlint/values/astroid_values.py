@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from launchlint.names import Names
 from launchlint.values.annotations import value_of_text
-from launchlint.values.astroid_session import OutOfTimeError, Session
+from launchlint.values.astroid_session import Allowance, OutOfTimeError, Session
 from launchlint.values.astroid_torch import device_of_device, device_of_instance, is_array, is_dtype, text_of
 from launchlint.values.value import ARRAY, DTYPE, NONE, NOTHING, SCALAR, Device, Kind, Origin, Value, join
 
@@ -43,7 +43,7 @@ class AstroidValues:
         self.answered = 0
         self._known: dict[tuple[str, str], Value] = {}
         self._homes: dict[str, str] = {}  # class name -> dotted name, for classes that an answer has named
-        self._left = session.bounds.file_seconds
+        self._allowance = Allowance(session.bounds)
 
     # ---------------------------------------------------------------- what the flow asks
 
@@ -104,18 +104,16 @@ class AstroidValues:
 
     def _open(self, ask: Callable[[], Value]) -> Value:
         """Ask astroid, within the bounds. Whatever goes wrong inside it is no answer."""
-        if self._left <= 0 or self.session.is_spent:
+        if self._allowance.is_spent or self.session.is_spent:
             return NOTHING
         self.asked += 1
-        before = self.session.spent
         try:
-            with self.session.opened(self.package, self._left):
+            with self.session.opened(self.package, self._allowance):
                 value = ask()
         except OutOfTimeError:
             value = NOTHING
         except Exception:  # astroid raises what it likes on code that it does not expect: KeyError, AttributeError, RecursionError
             value = NOTHING
-        self._left -= self.session.spent - before
         self.answered += value is not NOTHING
         return value
 
@@ -127,7 +125,7 @@ class AstroidValues:
         for part in parts:
             if found is None or not hasattr(found, "igetattr"):
                 return []
-            results = list(_inferences(found.igetattr(part)))
+            results = list(_found(found, part))
             if part == parts[-1] or not results:
                 return results
             found = results[-1]
@@ -157,7 +155,7 @@ class AstroidValues:
 
     def _assigned(self, described: Node, name: str, origin: str) -> Value:
         """What the methods of a class store. What a layer makes without a device moves with the layer: who knows where to."""
-        found = self._joined(_inferences(described.instantiate_class().igetattr(name)), origin)
+        found = self._joined(_found(described.instantiate_class(), name), origin)
         moves = found.kind is Kind.TENSOR and found.device is Device.HOST and any(base.name == "Module" for base in _ancestors(described))
         return found.but(device=Device.UNKNOWN) if moves else found
 
@@ -180,7 +178,7 @@ class AstroidValues:
             return promised if promised.kind is not Kind.NONE else NOTHING
         if _is_async(function) or not _is_plain(function):
             return promised
-        found = self._joined(_inferences(callee.infer_call_result(None)), function.qname())
+        found = self._joined(_inferences(lambda: callee.infer_call_result(None)), function.qname())
         return promised if promised.kind is Kind.TENSOR and found.kind is not Kind.TENSOR else found
 
     def _annotated(self, annotation: Node | None) -> Value:
@@ -194,7 +192,7 @@ class AstroidValues:
     def _remember(self, class_name: str, annotation: Node) -> None:
         """Where the class of an answer lives, since the asking file may know it only by this answer."""
         if class_name not in self._homes:
-            for found in itertools.islice(_inferences(annotation.root().igetattr(class_name)), 1):
+            for found in itertools.islice(_found(annotation.root(), class_name), 1):
                 if _is_class(found):
                     self._homes[class_name] = found.qname()
 
@@ -266,13 +264,17 @@ class AstroidValues:
         return value if value is not NOTHING else None
 
 
-def _inferences(results: Iterator[Node]) -> Iterator[Node]:
+def _found(owner: Node, name: str) -> Iterator[Node]:
+    return _inferences(lambda: owner.igetattr(name))
+
+
+def _inferences(ask: Callable[[], Iterator[Node]]) -> Iterator[Node]:
     """The first few results. astroid often gives up only after some of them: then the last one is its `Uninferable`."""
     from astroid.exceptions import AstroidError
     from astroid.util import Uninferable
 
     try:
-        yield from itertools.islice(results, _INFERRED)
+        yield from itertools.islice(ask(), _INFERRED)
     except AstroidError:
         yield Uninferable
 

@@ -2,9 +2,10 @@
 
 ROOT is an unpacked wheel. Files that mention torch are drawn with a fixed seed and checked with every rule
 
-* each alone, as flake8 and pre-commit do: by itself (`alone`), with values of other modules by astroid (`+ values`), with base
-  classes by astroid too (`+ bases`), and, to compare, with the summaries of the modules that it imports (`+ summaries`);
-* with the call graph of the whole tree (`tree`, and `tree + values`).
+* each alone, as flake8 and pre-commit do (`alone`); then with astroid asked only for functions that have a finding, which are
+  looked at a second time (`+ look`); with astroid asked for everything (`+ values`), and for base classes too (`+ bases`); and, to
+  compare, with the summaries of the modules that the file imports, without astroid (`+ summaries`);
+* with the call graph of the whole tree (`tree`, `tree + look`, `tree + values`).
 
 Each way runs in a process of its own. A *question* is an expression whose value a rule asked for; it is open if the answer was
 "unknown". Findings are compared with those of `tree`, which is the best that is known of a file. Seconds are CPU seconds of
@@ -28,17 +29,22 @@ from unittest import mock
 
 from launchlint import registry
 from launchlint.context import SiteContext
-from launchlint.engine import Project, check_source, read_source, summarize_file, summarize_source
+from launchlint.engine import Project, _FileCheck, check_source, read_source, summarize_file, summarize_source
 from launchlint.hot import FileSummary, Graph
 from launchlint.model import Confidence
-from launchlint.scan import worth_parsing
+from launchlint.scan import Scope, worth_parsing
 from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
 from launchlint.values.astroid_session import Bounds, Session
+from launchlint.values.flow import Flow
 from launchlint.values.modules import Package, bases_of, make_outside, package_of
 from launchlint.values.value import Kind, Value
 
-WAYS = ("alone", "+ values", "+ bases", "+ summaries", "tree", "tree + values")
+WAYS = ("alone", "+ look", "+ values", "+ bases", "+ summaries", "tree", "tree + look", "tree + values")
+_COMPARED = (
+    ("alone", "+ look"), ("alone", "+ values"), ("+ values", "+ bases"), ("alone", "+ summaries"),
+    ("tree", "tree + look"), ("tree", "tree + values"),
+)  # fmt: skip
 SETTINGS = Settings(min_confidence=Confidence.LOW, preview=True)
 Place = tuple[str, int, int]  # path, line, column
 
@@ -61,9 +67,14 @@ class Outcome:
 def measure(way: str, paths: list[Path], root: Path) -> Outcome:
     """Check every file in one way."""
     outcome = Outcome()
-    session = Session(Bounds(run_seconds=1e9, modules=1_000_000))  # a process per file would have its own bounds
+    session = Session(Bounds(run_seconds=1e9))  # each file alone would be a run of its own
     tree = _whole_tree(root) if way.startswith("tree") else None
-    with _recorded(outcome), _bases(session) if way == "+ bases" else contextlib.nullcontext():
+    with contextlib.ExitStack() as changes:
+        changes.enter_context(_recorded(outcome))
+        if way == "+ bases":
+            changes.enter_context(_bases(session))
+        if way.endswith("+ look"):
+            changes.enter_context(_second_look(session))
         for path in paths:
             try:
                 source = read_source(str(path))
@@ -115,6 +126,30 @@ def _recorded(outcome: Outcome) -> Iterator[None]:
         return found
 
     with mock.patch.object(SiteContext, "value", value):
+        yield
+
+
+@contextlib.contextmanager
+def _second_look(session: Session) -> Iterator[None]:
+    """A function with a finding is evaluated again, with what other modules say, and its findings are those of that look."""
+    plain = _FileCheck.scope
+    closer: dict[_FileCheck, tuple[Flow, set[Scope]]] = {}
+
+    def scope(self: _FileCheck, scope: Scope) -> None:
+        before = len(self.findings)
+        plain(self, scope)
+        if len(self.findings) == before:
+            return
+        del self.findings[before:]
+        if self not in closer:
+            closer.clear()
+            closer[self] = (Flow(self.found, make_outside(self.project.values, self.source.path, SETTINGS, session)), set())
+        kept = self._flow, self._evaluated
+        self._flow, self._evaluated = closer[self]
+        plain(self, scope)
+        self._flow, self._evaluated = kept
+
+    with mock.patch.object(_FileCheck, "scope", scope):
         yield
 
 
@@ -187,15 +222,15 @@ def main(arguments: list[str]) -> int:
     paths = sample(options.root, options.files, options.seed)
     outcomes = {way: in_process(measure, way, paths, options.root) for way in WAYS}
     print(f"{len(paths)} files of {options.root.name}, seed {options.seed}")
-    print(f"{'way':14} {'asked':>7} {'open':>6} {'findings':>9} {'as tree':>8} {'missed':>7} {'extra':>6} {'CPU s':>7} {'slowest':>8} {'astroid s':>9} {'modules':>8} {'MB':>6}")
+    heads = ("asked", "open", "findings", "as tree", "missed", "extra", "CPU s", "slowest", "astroid s", "modules", "MB")
+    print(f"{'way':14}" + "".join(f"{head:>10}" for head in heads))
     best = outcomes["tree"].findings
     for way, outcome in outcomes.items():
         found = outcome.findings
-        print(
-            f"{way:14} {len(outcome.asked):7} {len(outcome.unanswered):6} {len(found):9} {len(found & best):8} {len(best - found):7} "
-            f"{len(found - best):6} {outcome.seconds:7.2f} {outcome.slowest:8.2f} {outcome.astroid_seconds:9.2f} {outcome.opened:8} {outcome.megabytes:6.0f}"
-        )
-    for before, after in (("alone", "+ values"), ("+ values", "+ bases"), ("alone", "+ summaries"), ("tree", "tree + values")):
+        counts = (len(outcome.asked), len(outcome.unanswered), len(found), len(found & best), len(best - found), len(found - best))
+        spent = f"{outcome.seconds:10.2f}{outcome.slowest:10.2f}{outcome.astroid_seconds:10.2f}{outcome.opened:10}{outcome.megabytes:10.0f}"
+        print(f"{way:14}" + "".join(f"{count:10}" for count in counts) + spent)
+    for before, after in _COMPARED:
         _compare(before, after, outcomes[before], outcomes[after], options.show, options.root)
     return 0
 
@@ -205,7 +240,8 @@ def _compare(before: str, after: str, one: Outcome, other: Outcome, show: int, r
     added, removed = sorted(other.findings - one.findings), sorted(one.findings - other.findings)
     firmer = sum(other.confidences[key] > one.confidences[key] for key in one.findings & other.findings)
     weaker = sum(other.confidences[key] < one.confidences[key] for key in one.findings & other.findings)
-    print(f"\n{before} -> {after}: {len(resolved)} of {len(one.unanswered)} open questions answered; findings {len(added)} added, {len(removed)} removed, {firmer} firmer, {weaker} weaker")
+    print(f"\n{before} -> {after}: {len(resolved)} of {len(one.unanswered)} open questions answered", end="; ")
+    print(f"findings {len(added)} added, {len(removed)} removed, {firmer} firmer, {weaker} weaker")
     for place in resolved[:show]:
         print(f"  answered {Path(place[0]).relative_to(root)}:{place[1]}  {one.unanswered[place]}")
     for title, keys in (("added", added), ("removed", removed)):
