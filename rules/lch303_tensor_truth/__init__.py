@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from launchlint import reads
+from launchlint import loops, reads
 from launchlint.model import Applicability, Fix, Level, Meta, Policy
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence
 
@@ -16,7 +16,7 @@ rule = Rule(
         summary="a branch asks the device for an answer, and the host waits for it",
         group="reads",
         since="0.1.0",
-        policy=Policy.grid(known="- low high high", inferred="- - medium medium", unknown="- - - low"),
+        policy=Policy.grid(known="- medium high high", inferred="- - medium medium", unknown="- - - low"),
         fix=Applicability.SAFE,
     )
 )
@@ -59,6 +59,21 @@ def check_condition(node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.Di
         for condition in generator.ifs:
             for test in _asked(condition):
                 yield from _judge(test, ctx)
+
+
+@rule.on(ast.Assign, when=lambda node: node.value.__class__ is ast.Compare and node.targets[0].__class__ is ast.Name)
+def check_flag(node: ast.Assign, ctx: Context) -> Iterator[Outcome]:
+    """`finished = unfinished.max() == 0` in a loop whose condition hands `finished` on: it is asked at every turn."""
+    flag = node.targets[0]
+    value = ctx.value(node.value)
+    if not isinstance(flag, ast.Name) or not value.is_tensor or not value.scalar:
+        return
+    for loop in ctx.loops():
+        if isinstance(loop, ast.While) and loops.mentions(loop.test, {flag.id}):
+            level = value.device_level()
+            if level > Level.NO:
+                yield Hit(node.value, f"the loop asks the device for `{flag.id}` at every turn, and the host waits for the answer", level, ((loop, "the loop"),))
+            return
 
 
 def _asked(test: ast.expr) -> Iterator[ast.expr]:
