@@ -45,7 +45,7 @@ def complain(line: str) -> None:
 
 def write(path: str, text: str) -> None:
     try:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             file.write(text)
     except OSError as error:
         raise Trouble(f"{path}: {error.strerror or error}") from error

@@ -33,14 +33,36 @@ def hooks() -> dict[str, dict[str, Any]]:
 
 
 def test_manifest() -> None:
-    assert set(hooks()) == {"launchlint", "launchlint-fix"}
+    assert set(hooks()) == {"launchlint", "launchlint-fix", "launchlint-push"}
     command = [sys.executable, "-m", "pre_commit", "validate-manifest", str(ROOT / ".pre-commit-hooks.yaml")]
     assert subprocess.run(command, check=False).returncode == 0
-    for hook in hooks().values():
+    for name, hook in hooks().items():
         assert hook["require_serial"] is True
-        assert hook.get("pass_filenames", True) is True
+        assert hook.get("pass_filenames", True) is (name != "launchlint-push")
         assert "always_run" not in hook
-        assert "--force-exclude" in hook["entry"]
+        assert ("--force-exclude" in hook["entry"]) is hook.get("pass_filenames", True)
+
+
+def test_the_push_hook_reports_what_the_push_adds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = hooks()["launchlint-push"]
+    assert hook["stages"] == ["pre-push"]
+    monkeypatch.chdir(tmp_path)
+    git("init", "-q", cwd=tmp_path)
+    Path("old.py").write_text(BAD, encoding="utf-8")
+    git("add", ".", cwd=tmp_path)
+    git("commit", "-qm", "old", cwd=tmp_path)
+    Path("new.py").write_text(BAD, encoding="utf-8")
+    git("add", ".", cwd=tmp_path)
+    git("commit", "-qm", "new", cwd=tmp_path)
+    monkeypatch.setenv("PRE_COMMIT_FROM_REF", "HEAD~1")
+    _, *arguments = shlex.split(hook["entry"])
+    assert cli.main([*arguments, "--format", "concise"]) == 1
+    out = capsys.readouterr().out
+    assert "new.py:6:20: LCH201" in out and "old.py" not in out
+    monkeypatch.setenv("PRE_COMMIT_FROM_REF", "HEAD")
+    assert cli.main(arguments) == 0
 
 
 @pytest.mark.parametrize("hook", ["launchlint", "launchlint-fix"])
