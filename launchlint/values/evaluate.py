@@ -747,6 +747,8 @@ class Evaluator:
         if name in ("map", "filter"):
             return LIST
         if name in _HOST_CALLS:
+            if name in ("int", "float", "bool") and len(expr.args) == 1 and isinstance(expr.args[0], ast.Call):
+                self._read_of_computed(expr.args[0], first)
             return SCALAR
         if name in ("sum", "max", "min", "abs"):
             return self._builtin_reduction(name, arguments)
