@@ -197,4 +197,5 @@ def test_a_name_that_is_no_utf8_is_shown_with_escapes() -> None:
 def test_formats_are_the_modules_of_the_package() -> None:
     assert {"text", "concise", "json"} <= set(report.formats())
     for name in report.formats():
-        assert report.render(name, report.gather([], Settings())).endswith("\n")
+        empty = report.render(name, report.gather([], Settings()))
+        assert empty.endswith("\n") or (empty == "" and name in ("github", "rdjsonl")), "nothing to say is said in one way by each"
