@@ -196,31 +196,45 @@ def outcome(
     message: str,
     ctx: Context,
     related: tuple[tuple[ast.expr | ast.stmt | Span, str], ...] = (),
+    group: str = "",
 ) -> Hit | Silence:
     """The end of every check: silent on the host and under capture, less sure for a fallback, with the host twin in the message."""
     if under_capture(ctx):
         return Silence(node, "inside a graph capture, which is LCH403's")
     if found is Level.NO:
         return Silence(node, "its name says that it is on the host" if says_host(read, ctx) else f"it reads a {ctx.value(read)}")
-    if is_fallback(node, ctx):
+    if is_fallback(node, ctx) or (found is Level.INFERRED and is_only_a_type_check(read, ctx)):
         found = min(found, Level.UNKNOWN)
-    return Hit(node, message + advice(read, ctx), found, related, group=chain_group(node, ctx))
+    return Hit(node, message + advice(read, ctx), found, related, group=group or statement_group(ctx))
 
 
-def chain_group(node: ast.expr | ast.stmt, ctx: Context) -> str:
-    """One name for all reads of one chain: `x.unique().tolist()` waits in both calls and is one thing to say."""
-    if ctx.loops():
-        return ""
-    top: ast.AST = node
-    while True:
-        parent = ctx.parent(top)
-        match parent:
-            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner) if inner is top:
-                top = parent
-            case ast.Call(func=ast.Name(id="int" | "float" | "bool"), args=[inner]) if inner is top:
-                top = parent
-            case _:
-                return f"LCH3:chain{id(top)}"
+def statement_group(ctx: Context) -> str:
+    """One name for all reads of one statement outside loops: after the first wait the others are short, and one cure serves all."""
+    return "" if ctx.loops() else f"LCH3:{id(ctx.statement)}"
+
+
+def is_only_a_type_check(expr: ast.expr, ctx: Context) -> bool:
+    """True where `isinstance(x, torch.Tensor)` is all that says that `x` is a tensor: such code takes lists as well, and is given both."""
+    base = base_of(expr, ctx)
+    if base is None or ctx.value(base).device is not Device.UNKNOWN:
+        return False
+    spelled = dotted(base)
+    for frame in ctx.frames():
+        match frame.node, frame.part:
+            case ((ast.If(test=test) | ast.IfExp(test=test)), "body") if _checks_type(test, spelled):
+                return True
+    return any(isinstance(statement, ast.Assert) and _checks_type(statement.test, spelled) for statement in before(ctx))
+
+
+def _checks_type(test: ast.expr, spelled: str) -> bool:
+    match test:
+        case ast.BoolOp(op=ast.And(), values=values):
+            return any(_checks_type(value, spelled) for value in values)
+        case ast.Call(func=ast.Name(id="isinstance"), args=[checked, kind]):
+            return dotted(checked) == spelled and last_name(kind).endswith("Tensor")
+        case ast.Call(func=function, args=[checked]):
+            return last_name(function) == "is_tensor" and dotted(checked) == spelled
+    return False
 
 
 # ---------------------------------------------------------------- where the host has it

@@ -47,6 +47,8 @@ def check_cast(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     value = ctx.value(read)
     if value.is_tensor:
         sure = value.scalar or reads.is_reduction(read) or isinstance(read, ast.Subscript)
+        if value.by_name and not reads.is_reduction(read):
+            sure = False  # `int(cuda_version.split(".")[0])`
         level = reads.level(read, ctx)
         yield reads.outcome(node, read, level if sure else min(level, Level.UNKNOWN), _MESSAGE, ctx)
     elif value.is_unknown and reads.is_reduction(read) and not value.class_name and not reads.says_host(read, ctx):

@@ -72,7 +72,12 @@ def check_flag(node: ast.Assign, ctx: Context) -> Iterator[Outcome]:
         if isinstance(loop, ast.While) and loops.mentions(loop.test, {flag.id}):
             level = value.device_level()
             if level > Level.NO:
-                yield Hit(node.value, f"the loop asks the device for `{flag.id}` at every turn, and the host waits for the answer", level, ((loop, "the loop"),))
+                yield Hit(
+                    node.value,
+                    f"the loop asks the device for `{flag.id}` at every turn, and the host waits for the answer",
+                    level,
+                    ((loop, "the loop"),),
+                )
             return
 
 

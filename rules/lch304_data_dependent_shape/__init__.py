@@ -77,7 +77,7 @@ def check_mask_read(node: ast.Subscript, ctx: Context) -> Iterator[Outcome]:
         return
     mask = _mask_of(node, ctx)
     if mask is not None:
-        yield reads.outcome(node, mask, _level_of_pair(node.value, ctx.value(mask), ctx), _GATHERED, ctx)
+        yield reads.outcome(node, mask, _level_of_pair(node.value, ctx.value(mask), ctx), _GATHERED, ctx, group=_group(mask, ctx))
 
 
 @rule.on(ast.Assign, when=stores_item)
@@ -89,7 +89,7 @@ def check_mask_store(node: ast.Assign, ctx: Context) -> Iterator[Outcome]:
             if value.is_tensor and not (value.scalar and value.device is Device.HOST) and reads.level(target, ctx) >= Level.INFERRED:
                 mask = _mask_of(place, ctx)
                 if mask is not None:
-                    yield reads.outcome(node, mask, Level.INFERRED, _STORED, ctx)
+                    yield reads.outcome(node, mask, Level.INFERRED, _STORED, ctx, group=_group(mask, ctx))
 
 
 @rule.on(ast.AugAssign, when=lambda node: node.target.__class__ is ast.Subscript)
@@ -99,7 +99,12 @@ def check_mask_update(node: ast.AugAssign, ctx: Context) -> Iterator[Outcome]:
         case ast.Subscript(value=target) as place if reads.level(target, ctx) >= Level.INFERRED:
             mask = _mask_of(place, ctx)
             if mask is not None:
-                yield reads.outcome(node, mask, Level.INFERRED, _UPDATED, ctx)
+                yield reads.outcome(node, mask, Level.INFERRED, _UPDATED, ctx, group=_group(mask, ctx))
+
+
+def _group(mask: ast.expr, ctx: Context) -> str:
+    """One mask that is used again and again is counted each time; its indices, computed once, serve all."""
+    return f"LCH3:{mask.id}" if isinstance(mask, ast.Name) and not ctx.loops() else ""
 
 
 def _mask_of(place: ast.Subscript, ctx: Context) -> ast.expr | None:

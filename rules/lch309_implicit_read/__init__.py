@@ -88,7 +88,7 @@ def check_builtin(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
 @rule.on(ast.Call, names=_SIZES | _ARGUMENTS | _NONE_BY_POSITION)
 def check_argument(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     """`torch.zeros(n, device=d)`, `x.split(sizes)`, `F.one_hot(x, num_classes=n)`."""
-    if reads.is_foreign(node, ctx):
+    if not _is_of_torch(node, ctx):
         return
     for argument in _numbers(node, ctx):
         parts = argument.elts if isinstance(argument, (ast.Tuple, ast.List)) else [argument]
@@ -103,6 +103,14 @@ def check_list_times_tensor(node: ast.BinOp, ctx: Context) -> Iterator[Outcome]:
     """`[x] * n` with a tensor `n`."""
     if _is_read(node.right, ctx):
         yield _outcome(node, node.right, "the length of a list", ctx)
+
+
+def _is_of_torch(node: ast.Call, ctx: Context) -> bool:
+    """A function of torch, or a method of a tensor; modules and classes have a `topk` or `split` of their own."""
+    name = ctx.name(node.func)
+    if name:
+        return name.rpartition(".")[0] in ("torch", "torch.nn.functional")
+    return isinstance(node.func, ast.Attribute) and ctx.value(node.func.value).is_tensor
 
 
 def _numbers(node: ast.Call, ctx: Context) -> Iterator[ast.expr]:
@@ -142,4 +150,5 @@ def _outcome(node: ast.expr, read: ast.expr, place: str, ctx: Context) -> Outcom
     around = ctx.loops()
     often = f" once for each {loops.describe(around[0], ctx)}" if around else ""
     message = f"a device tensor is {place}: it is read back{often}, and the host waits for everything queued before it"
-    return reads.outcome(node, read, level, message, ctx, ((around[0], "the loop"),) if around else ())
+    group = f"LCH3:{read.id}" if isinstance(read, ast.Name) and not around else ""  # one number used again and again
+    return reads.outcome(node, read, level, message, ctx, ((around[0], "the loop"),) if around else (), group)

@@ -39,7 +39,7 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     if source is None or base is None or ctx.value(source).pinned is not True:
         return
     level = Level.INFERRED if ctx.value(source).by_name else Level.KNOWN
-    written = _written_after(node, dotted(base), ctx)
+    written = _written_after(node, dotted(base), _part(source, ctx), ctx)
     if written is not None:
         yield Hit(written, _MESSAGE, level, ((node, "the copy starts here"),))
 
@@ -53,18 +53,25 @@ def _source(node: ast.Call, ctx: Context) -> ast.expr | None:
     return None
 
 
-def _written_after(node: ast.Call, name: str, ctx: Context) -> ast.expr | ast.stmt | None:
+def _part(source: ast.expr, ctx: Context) -> str:
+    """The index of `staging[:n]` as written; empty for the whole buffer."""
+    return ctx.text(source.slice) if isinstance(source, ast.Subscript) else ""
+
+
+def _written_after(node: ast.Call, name: str, part_read: str, ctx: Context) -> ast.expr | ast.stmt | None:
     """The first write to `name` behind the copy: later in the block, or earlier in the loop that runs both."""
     for statement in _rest_of_block(ctx.statement, ctx):
         for part in ast.walk(statement):
             if _waits(part):
                 return None
-            if _writes(part, name):
+            if _writes(part, name, part_read, ctx):
                 return part if isinstance(part, (ast.expr, ast.stmt)) else None
     around = [loop for loop in ctx.loops() if isinstance(loop, (ast.For, ast.While))]
     if not around or _is_made_in(around[0], name) or any(_waits(part) for part in ast.walk(around[0])):
         return None
-    return next((part for part in ast.walk(around[0]) if _writes(part, name) and isinstance(part, (ast.expr, ast.stmt))), None)
+    return next(
+        (part for part in ast.walk(around[0]) if _writes(part, name, part_read, ctx) and isinstance(part, (ast.expr, ast.stmt))), None
+    )
 
 
 def _rest_of_block(statement: ast.stmt, ctx: Context) -> Iterator[ast.stmt]:
@@ -79,13 +86,16 @@ def _waits(part: ast.AST) -> bool:
     return isinstance(part, ast.Call) and bool(_WAITS.search(last_name(part.func)))
 
 
-def _writes(part: ast.AST, name: str) -> bool:
+def _writes(part: ast.AST, name: str, part_read: str, ctx: Context) -> bool:
+    """A write to what the copy reads; two different slices may be disjoint, so they do not count."""
     match part:
-        case ast.Subscript(value=target) if isinstance(part.ctx, ast.Store):
-            return _spelled(target) == name
+        case ast.Subscript(value=target, slice=index) if isinstance(part.ctx, ast.Store):
+            written = ctx.text(index)
         case ast.Call(func=ast.Attribute(value=target, attr=method)) if method in _WRITES:
-            return _spelled(target) == name
-    return False
+            written = ctx.text(target.slice) if isinstance(target, ast.Subscript) else ""
+        case _:
+            return False
+    return _spelled(target) == name and (not part_read or not written or written == part_read)
 
 
 def _spelled(target: ast.expr) -> str:
