@@ -10,9 +10,9 @@ import ast
 import contextlib
 import gc
 import itertools
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from launchlint import suppress
 from launchlint.context import SiteContext
@@ -27,6 +27,9 @@ from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
 from launchlint.values.flow import Flow
 from launchlint.values.outside import ProjectValues
+
+if TYPE_CHECKING:
+    from launchlint.cache import Cache
 
 Progress = Callable[[int], None]
 _COLD = Verdict(Heat.COLD, "device code")
@@ -83,6 +86,13 @@ class Project:
     def module(self, path: str) -> str:
         """Dotted name of a file of this project."""
         return self.graph.files[self._files[path]].module if path in self._files else module_of(path)[0]
+
+    def heat_of(self, path: str) -> str:
+        """The verdicts of a file that a report can depend on, as text."""
+        number = self._files[path]
+        functions = self.graph.files[number].functions
+        verdicts = (self.graph.verdict((number, index)) for index in range(len(functions)))
+        return repr([(index, verdict) for index, verdict in enumerate(verdicts) if verdict.heat > Heat.NOTHING])
 
     def may_report(self, path: str) -> bool:
         """False where no function of the file can be reported, so that it need not be parsed again."""
@@ -257,7 +267,7 @@ class _FileCheck:
     @staticmethod
     def _group(rule: Rule, context: SiteContext) -> str:
         loops = context.loops()
-        return f"{rule.meta.code[:4]}:{id(loops[0])}" if loops else ""
+        return f"{rule.meta.code[:4]}:{loops[0].lineno}:{loops[0].col_offset}" if loops else ""
 
     def _grouped(self, candidates: list[_Candidate], verdict: Verdict) -> Iterable[Finding]:
         """One finding for each call and for each loop and family; what is folded away becomes a related place."""
@@ -328,11 +338,18 @@ def _heat_at(verdict: Verdict, site: Site) -> Heat:
 
 
 def check_files(
-    paths: Sequence[str], rules: Sequence[Rule], settings: Settings, jobs: int = 1, progress: Progress | None = None
+    paths: Sequence[str],
+    rules: Sequence[Rule],
+    settings: Settings,
+    jobs: int = 1,
+    progress: Progress | None = None,
+    cache: Cache | None = None,
 ) -> Report:
-    """Check files; the result does not depend on `jobs`."""
+    """Check files; the result depends neither on `jobs`, the largest number of processes, nor on `cache`."""
+    from launchlint import run
+
     with paused_collector():
-        return _check_files(paths, rules, settings, jobs, progress)
+        return run.check(paths, rules, settings, jobs, progress, cache)
 
 
 @contextlib.contextmanager
@@ -345,40 +362,6 @@ def paused_collector() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def _check_files(paths: Sequence[str], rules: Sequence[Rule], settings: Settings, jobs: int, progress: Progress | None) -> Report:
-    started = time.perf_counter()
-    report = Report()
-    summaries: list[FileSummary] = []
-    candidates: list[str] = []
-    reports: dict[str, FileReport] = {path: FileReport(path) for path in paths}
-    for path in paths:
-        summary, problem, worth = summarize_file(path)
-        if problem is not None:
-            reports[path].problems.append(problem)
-        if summary is not None:
-            summaries.append(summary)
-        if worth:
-            candidates.append(path)
-        if progress is not None:
-            progress(1)
-    summarized = time.perf_counter()
-    project = Project(summaries, settings)
-    graphed = time.perf_counter()
-    for path in candidates:
-        if project.may_report(path):
-            reports[path] = check_file(path, rules, settings, project)
-    report.files = [reports[path] for path in paths]
-    report.stats = {
-        "files": len(paths),
-        "seconds": {
-            "summaries": round(summarized - started, 3),
-            "graph": round(graphed - summarized, 3),
-            "rules": round(time.perf_counter() - graphed, 3),
-        },
-    }
-    return report
 
 
 def read_source(path: str) -> Source:

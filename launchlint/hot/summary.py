@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import functools
-from dataclasses import dataclass, field
+import operator
+import sys
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from launchlint.guards import is_once_test
@@ -83,6 +85,67 @@ class FileSummary:
     mentions: tuple[str, ...] = ()  # functions named at module level or in a table: registries
     registered: dict[str, str] = field(default_factory=dict)  # operator name -> function that implements it
     imports_torch: bool = False
+
+    def plain(self) -> list[Any]:
+        """The summary as JSON can hold it, without its path and its module."""
+        functions = [_function_fields(function) for function in self.functions]
+        classes = [_class_fields(described) for described in self.classes]
+        return [self.imports, functions, classes, self.results, self.mentions, self.registered, self.imports_torch]
+
+    @classmethod
+    def read(cls, path: str, module: str, plain: Any) -> FileSummary:
+        """The summary that `plain` was made of; raise ValueError or TypeError where it is none."""
+        imports, functions, classes, results, mentions, registered, imports_torch = plain
+        read_functions = [_read_function(index, fields, len(classes)) for index, fields in enumerate(functions)]
+        read_classes = [_read_class(fields, len(functions)) for fields in classes]
+        tables = [_table(table) for table in (imports, results, registered)]
+        return cls(path, module, tables[0], read_functions, read_classes, tables[1], _words(mentions), tables[2], bool(imports_torch))
+
+    def interface(self) -> str:
+        """All that the values in other files can depend on: what this file imports, and what it annotates."""
+        promised = [(function.qualname, function.returns, function.parameters) for function in self.functions]
+        return repr((self.module, self.imports, self.results, promised, [_class_fields(described) for described in self.classes]))
+
+
+_function_fields = operator.attrgetter(*(item.name for item in fields(FunctionSummary)))
+_class_fields = operator.attrgetter(*(item.name for item in fields(ClassSummary)))
+
+
+def _read_function(index: int, plain: Any, classes: int) -> FunctionSummary:
+    name, qualname, line, end, owner, parent, decorators, calls, parameters, made, returns, loads, kernel, cached, stub, lines = plain
+    if not (isinstance(line, int) and isinstance(end, int) and -1 <= owner < classes and -1 <= parent < index):
+        raise ValueError("no function")
+    read_calls = tuple((_word(spelled), int(flags)) for spelled, flags in calls)
+    read_lines = tuple((int(first), int(last)) for first, last in lines)
+    return FunctionSummary(
+        *(_word(name), _word(qualname), line, end, owner, parent, _words(decorators), read_calls, _table(parameters), _table(made)),
+        *(_word(returns), _words(loads), bool(kernel), bool(cached), bool(stub), read_lines),
+    )
+
+
+def _read_class(plain: Any, functions: int) -> ClassSummary:
+    name, bases, methods, properties, attributes, annotations, results = plain
+    if not all(isinstance(index, int) and 0 <= index < functions for index in methods.values()):
+        raise ValueError("no class")
+    held = {attribute: _words(spelled) for attribute, spelled in attributes.items()}
+    return ClassSummary(_word(name), _words(bases), methods, _words(properties), held, _table(annotations), _table(results))
+
+
+def _word(plain: Any) -> str:
+    if plain.__class__ is not str:
+        raise TypeError("no text")
+    return sys.intern(plain)
+
+
+def _words(plain: Any) -> tuple[str, ...]:
+    return tuple([_word(word) for word in plain])
+
+
+def _table(plain: Any) -> dict[str, str]:
+    for word in plain.values():
+        if word.__class__ is not str:
+            raise TypeError("no text")
+    return plain  # type: ignore[no-any-return]
 
 
 def summarize(path: str, module: str, is_package: bool, tree: ast.Module, text: str) -> FileSummary:

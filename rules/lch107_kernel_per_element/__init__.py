@@ -24,6 +24,8 @@ rule = Rule(
 
 _KERNEL = re.compile(r"kernel$|_kernel_|^_?triton_|_triton$")
 
+_PARTS = re.compile(r"layer|level|stage|step|group|chunk")  # as many turns as the configuration says, or as memory allows
+
 
 @rule.on(ast.Call, when=lambda node: isinstance(node.func, ast.Subscript))
 def check_grid(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
@@ -37,14 +39,16 @@ def check_grid(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
 @rule.on(ast.For)
 def check_helper(node: ast.For, ctx: Context) -> Iterator[Outcome]:
     """A function of this file that launches a kernel and nothing else of weight, called in a loop."""
+    if _PARTS.search(f"{ctx.text(node.target)} {ctx.text(node.iter)}") or loops.heavy_call(node, ctx) is not None:
+        return  # turns of that kind do more than launch what the helper launches
     inner = [item for statement in node.body for item in ast.walk(statement) if isinstance(item, ast.For)]
     for call in loops.calls_in(node):
         if isinstance(call.func, ast.Name) and _launches(call.func.id, ctx) and not any(call in loops.calls_in(loop) for loop in inner):
-            yield from _judge(call, call.func.id, node, ctx)
+            yield from _judge(call, call.func.id, node, ctx, Level.INFERRED)
             return
 
 
-def _judge(node: ast.Call, name: str, loop: Loop, ctx: Context) -> Iterator[Outcome]:
+def _judge(node: ast.Call, name: str, loop: Loop, ctx: Context, level: Level = Level.KNOWN) -> Iterator[Outcome]:
     if loops.has_few_turns(loop) or loops.walks_configuration(loop):
         yield Silence(node, "the loop makes a few turns, or as many as the configuration says")
         return
@@ -56,9 +60,9 @@ def _judge(node: ast.Call, name: str, loop: Loop, ctx: Context) -> Iterator[Outc
     yield Hit(
         node,
         f"`{name}` is launched once for each {loops.describe(loop, ctx)}; one launch over a padded or indexed grid does them all",
-        Level.KNOWN,
+        level,
         related=((loop, "the loop"),),
-        group=f"LCH1:{id(loop)}",
+        group=f"LCH1:{loop.lineno}:{loop.col_offset}",
     )
 
 
