@@ -479,6 +479,8 @@ class Evaluator:
         if canonical.startswith(("torch.cuda.", "torch.distributed.", "torch.ops.", "torch.utils.", "torch.backends.", "torch.jit.")):
             return NOTHING
         operation = self.operations.get(last)
+        if last in ("Parameter", "Buffer"):
+            return TENSOR.but(origin=Origin(expr.lineno, f"nn.{last}"))  # moves with its module
         if operation is None:
             return Value(Kind.TENSOR, Device.HOST, False) if last in TENSORS and expr.args else NOTHING
         return self._torch_call(operation, last, expr, arguments, keywords, env)

@@ -46,17 +46,20 @@ def check_constructor(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     )
 
 
-@rule.on(ast.BinOp, when=lambda node: isinstance(node.left, ast.Call) or isinstance(node.right, ast.Call))
+def _may_shift(node: ast.BinOp) -> bool:
+    sides = (node.left.__class__, node.right.__class__)
+    return ast.Call in sides or (node.op.__class__ is ast.Add and ast.Attribute in sides)
+
+
+@rule.on(ast.BinOp, when=_may_shift)
 def check_range(node: ast.BinOp, ctx: Context) -> Iterator[Outcome]:
     """`torch.arange(self.n, device=device) + self.offset`: two launches for what never changes."""
     for side, other in ((node.left, node.right), (node.right, node.left)):
-        if not isinstance(side, ast.Call) or ctx.name(side.func) != "torch.arange":
+        made = _range_of(side, ctx)
+        if made is None or not all(ctx.is_constant(argument) for argument in made.args):
             continue
-        device = ctx.keyword(side, "device")
+        device = ctx.keyword(made, "device")
         if device is None or ctx.device(device) is not Device.DEVICE:
-            continue
-        bounds_constant = all(ctx.is_constant(argument) for argument in side.args)
-        if not bounds_constant:
             continue
         value = ctx.value(other)
         if ctx.is_constant(other) and (value.kind is not Kind.SCALAR or _is_attribute(other)):
@@ -69,6 +72,16 @@ def check_range(node: ast.BinOp, ctx: Context) -> Iterator[Outcome]:
                 Level.KNOWN,
             )
             return
+
+
+def _range_of(side: ast.expr, ctx: Context) -> ast.Call | None:
+    """The `torch.arange` call that `side` is, or that the only assignment to the name `side` makes."""
+    if isinstance(side, ast.Name):
+        bound = ctx.assigned(side.id)
+        if len(bound) != 1 or not isinstance(bound[0], ast.Assign):
+            return None
+        side = bound[0].value
+    return side if isinstance(side, ast.Call) and ctx.name(side.func) == "torch.arange" else None
 
 
 def _is_attribute(expr: ast.expr) -> bool:

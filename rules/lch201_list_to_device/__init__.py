@@ -36,6 +36,8 @@ def check_constructor(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         yield Silence(node, "its device is the host")
         return
     value = ctx.value(data)
+    if value.kind is Kind.SCALAR:
+        return  # LCH206 has more to say about a number
     level = uploads.host_level(data, value, ctx)
     if level is Level.UNKNOWN and ctx.name(node.func) == "torch.tensor":
         level = Level.INFERRED  # torch.tensor of a tensor warns, so it is nearly always given host data

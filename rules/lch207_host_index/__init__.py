@@ -19,7 +19,7 @@ rule = Rule(
         summary="a device tensor is indexed by a list, an array or a host tensor, which is uploaded first",
         group="uploads",
         since="0.1.0",
-        policy=Policy.grid(known="- - high high", inferred="- - - medium"),
+        policy=Policy.grid(known="- - high high", inferred="- - - medium", unknown="- - low medium"),
     )
 )
 
@@ -47,8 +47,11 @@ def check(node: ast.Subscript, ctx: Context) -> Iterator[Outcome]:
             return
         if not _is_host_index(value):
             continue
+        if value.by_name and value.is_tensor and (base.by_name or base.is_unknown):
+            yield Silence(node, f"only names say where the index and the tensor live ({value.origin.why})")
+            return
         if value.by_name and value.is_tensor:
-            yield Silence(node, f"only a name says that the index is on the host ({value.origin.why})")
+            yield Hit(node, f"`{ctx.text(part)}` is on the host by its name: it is copied to the device for this one access", Level.UNKNOWN)
             return
         if attribute := uploads.registered_attribute(part, ctx):
             yield Silence(node, f"`self.{attribute}` is a parameter or buffer and moves with its module")
