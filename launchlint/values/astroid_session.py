@@ -149,7 +149,7 @@ class Session:
         self._stamps[name] = stamp
         module = _built(text, name, path)
         assert self._tips is not None
-        self.nodes[name] = self._tips.attach(module, self.bounds.kept_nodes)
+        self.nodes[name] = self._tips.attach(module)
         self._cache[name] = module
         return True
 
@@ -159,10 +159,8 @@ class Session:
                 self._drop(name)
             self._package = package
         if self._tips is None:
-            for name, text in sources().items():
-                self._cache[name] = _built(text, name, "")
+            self._cache.update(_synthetic())
             self._tips = Tips(self._cache["torch"], self.check)
-            self._tips.attach(self._cache["torch.nn"], 1_000_000)
 
     def _forget(self) -> None:
         """Keep no more trees than agreed, and nothing that a question left behind."""
@@ -241,6 +239,12 @@ def _builder() -> type[Any]:
                 super().delayed_assattr(node)
 
     return Builder
+
+
+@functools.cache
+def _synthetic() -> dict[str, Node]:
+    """The trees of our own modules, which all sessions share."""
+    return {name: _built(text, name, "") for name, text in sources().items()}
 
 
 def _stamp(path: str) -> tuple[str, int, int]:

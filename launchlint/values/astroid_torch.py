@@ -72,7 +72,6 @@ class Tensor:
     def pin_memory(self): return HostTensor()
     def to(self, *a, **k): return self
     def __len__(self): return 1
-    def __getitem__(self, k): return self
     def __iter__(self): yield self
     def __neg__(self): return self
     def __invert__(self): return self
@@ -155,7 +154,7 @@ def _functional() -> str:
 
 def _numpy() -> str:
     made = [f"def {name}(*a, **k): return ndarray()" for name in _ARRAYS]
-    return "\n".join(["class ndarray:\n    def __getitem__(self, k): return self", *made])
+    return "\n".join(["class ndarray: ...", *made])
 
 
 def _enum() -> str:
@@ -219,19 +218,22 @@ class Tips:
         self.torch = torch
         self.check = check
 
-    def attach(self, module: Node, limit: int) -> int:
-        """Give every call and every annotated name of `module` its tip; the number of nodes. Stops at `limit` nodes."""
+    def attach(self, module: Node) -> int:
+        """Give every call and every annotated name of `module` its tip; the number of nodes."""
         from astroid import nodes
         from astroid.inference_tip import inference_tip
 
         call, annotated, argument = inference_tip(self._call), inference_tip(self._annotated), inference_tip(self._argument)
+        subscript = inference_tip(self._subscript)
         pending: list[Node] = [module]
         count = 0
-        while pending and count < limit:
+        while pending:
             node = pending.pop()
             count += 1
             if isinstance(node, nodes.Call):
                 call(node)
+            elif isinstance(node, nodes.Subscript):
+                subscript(node)
             elif isinstance(node, (nodes.AssignName, nodes.AssignAttr)):
                 if isinstance(node.parent, nodes.AnnAssign) and node.parent.target is node:
                     annotated(node)
@@ -328,6 +330,16 @@ class Tips:
             return found
         name = getattr(expr, "attrname", None) or getattr(expr, "name", "")
         return device_of_name(name) if isinstance(name, str) else Device.UNKNOWN
+
+    def _subscript(self, node: Node, context: Node = None) -> Iterator[Node]:
+        """Indexing a tensor or an array gives one."""
+        from astroid.exceptions import UseInferenceDefault
+
+        self.check()
+        found = _first(node.value)
+        if found is None or (device_of_instance(found) is None and not is_array(found)):
+            raise UseInferenceDefault
+        return iter([found])
 
     def _annotated(self, node: Node, context: Node = None) -> Iterator[Node]:
         from astroid.exceptions import UseInferenceDefault

@@ -1,0 +1,72 @@
+"""The device argument in all its spellings."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.values.probe import described, in_function
+
+DEVICE = "tensor on the device"
+HOST = "tensor on the host pageable"
+
+
+@pytest.mark.parametrize(
+    ("spelled", "expected"),
+    [
+        ("'cuda'", DEVICE),
+        ('"cuda:0"', DEVICE),
+        ("f'cuda:{n}'", DEVICE),
+        ("0", DEVICE),
+        ("device", DEVICE),
+        ("my_device", DEVICE),
+        ("self.device", DEVICE),
+        ("self.config.device", DEVICE),
+        ("x.device", DEVICE),
+        ("torch.device('cuda')", DEVICE),
+        ("torch.device('cuda', n)", DEVICE),
+        ("torch.device(f'cuda:{n}')", DEVICE),
+        ("torch.cuda.current_device()", DEVICE),
+        ("torch.get_default_device()", DEVICE),
+        ("get_device()", DEVICE),
+        ("'xpu'", DEVICE),
+        ("'npu:0'", DEVICE),
+        ("'cuda' if n else 'cpu'", DEVICE),
+        ("None or device", DEVICE),
+        ("'cpu'", HOST),
+        ("torch.device('cpu')", HOST),
+        ("cpu_device", HOST),
+        ("torch.zeros(3).device", HOST),
+        ("torch.zeros(3, device='cpu').device", HOST),
+        ("wherever", "tensor of unknown device"),
+    ],
+)
+def test_a_device_argument(spelled: str, expected: str) -> None:
+    parameters = "self, x: torch.Tensor, n: int, device, my_device, cpu_device, wherever"
+    assert in_function(f"probe(torch.zeros(3, device={spelled}))", parameters) == expected
+
+
+@pytest.mark.parametrize(("made", "expected"), [("torch.device('cuda')", DEVICE), ("torch.device('cpu')", HOST), ("x.device", DEVICE)])
+def test_a_variable_that_holds_a_device(made: str, expected: str) -> None:
+    assert in_function(f"where = {made}\nprobe(torch.zeros(3, device=where))") == expected
+    assert in_function(f"where = {made}\nprobe(x.to(where))") == expected
+
+
+def test_a_device_of_the_module() -> None:
+    assert described("WHERE = torch.device('cuda')\ndef f():\n    probe(torch.zeros(3, device=WHERE))\n") == [DEVICE]
+
+
+def test_a_device_that_the_object_keeps() -> None:
+    code = """
+    class Runner:
+        def __init__(self):
+            self.where = torch.device("cpu")
+
+        def step(self):
+            probe(torch.zeros(3, device=self.where))
+    """
+    assert described(code) == [HOST]
+
+
+@pytest.mark.parametrize("parameter", ["device: torch.device", "device: str", "device"])
+def test_a_parameter_called_device(parameter: str) -> None:
+    assert in_function("probe(torch.zeros(3, device=device))", parameter) == DEVICE
