@@ -18,7 +18,7 @@ from launchlint import suppress
 from launchlint.context import SiteContext
 from launchlint.guards import Guard, guards_before, guards_of
 from launchlint.hot import FileSummary, Graph, Verdict, summarize
-from launchlint.hot.roles import kernel_path
+from launchlint.hot.roles import cold_path, kernel_path
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
 from launchlint.modules import module_of
 from launchlint.rule import Check, FunctionFacts, FunctionNode, Hit, Outcome, Rule, Silence
@@ -35,6 +35,7 @@ Progress = Callable[[int], None]
 _COLD = Verdict(Heat.COLD, "device code")
 _UNKNOWN = Verdict(Heat.NOTHING, "not part of a function")
 _UPLOADS = "uploads"
+CLOSER_FILES = 50  # below, functions with a finding are looked at again with what unchecked modules of the package say
 
 
 @dataclass(slots=True)
@@ -64,6 +65,7 @@ class Project:
     def __init__(self, summaries: Iterable[FileSummary], settings: Settings) -> None:
         self.graph = Graph(summaries, settings.hot, settings.cold)
         self.values = ProjectValues(self.graph)
+        self.looks_closer = len(self.graph.files) < CLOSER_FILES
         self._files = {file.path: number for number, file in enumerate(self.graph.files)}
         self._lines: dict[str, dict[tuple[int, str], int]] = {}
 
@@ -129,10 +131,10 @@ def check_source(
     return report
 
 
-def summarize_source(source: Source, tree: ast.Module) -> FileSummary:
-    """The summary of a parsed file."""
+def summarize_source(source: Source, tree: ast.Module, lean: bool = False) -> FileSummary:
+    """The summary of a parsed file. With `lean`, what the functions of a file call is left out where its path says that it is cold."""
     module, is_package = module_of(source.path)
-    return summarize(source.path, module, is_package, tree, source.text)
+    return summarize(source.path, module, is_package, tree, source.text, lean and bool(cold_path(source.path, module)))
 
 
 def _findings(
@@ -190,7 +192,7 @@ class _FileCheck:
         self.findings: list[Finding] = []
         self.allowed: dict[Span, tuple[Finding, str]] = {}  # what a region such as `with gpu_sync_allowed():` silences
         self._flow: Flow | None = None
-        self._evaluated: set[Scope] = set()
+        self._closer_flow: Flow | None = None
 
     @property
     def flow(self) -> Flow:
@@ -198,25 +200,44 @@ class _FileCheck:
             self._flow = Flow(self.found, self.project.values)
         return self._flow
 
+    @property
+    def closer_flow(self) -> Flow:
+        """The flow of a second look, which also asks modules of the package that are not part of the run. They are read, never run."""
+        if self._closer_flow is None:
+            from launchlint.values.modules import make_outside
+
+            self._closer_flow = Flow(self.found, make_outside(self.project.values, self.source.path, self.settings))
+        return self._closer_flow
+
     def scope(self, scope: Scope) -> None:
         """Check the sites of one function."""
         verdict = self.project.verdict(self.source.path, scope)
         if verdict.heat <= Heat.NOTHING and self.trace is None:
             return
-        self._evaluate(scope)
+        noted = len(self.trace or ())
+        candidates = self._candidates(scope, verdict, self.flow)
+        if candidates and self.project.looks_closer:
+            if self.trace is not None:
+                del self.trace[noted:]
+            candidates = self._candidates(scope, verdict, self.closer_flow)
+        self.findings.extend(self._grouped(candidates, verdict))
+
+    def _candidates(self, scope: Scope, verdict: Verdict, flow: Flow) -> list[_Candidate]:
+        """What the rules report in one function, by the values of `flow`."""
+        self._evaluate(scope, flow)
         owner = scope.owner.node if scope.owner is not None else None
         qualname = f"{self.project.module(self.source.path)}.{scope.qualname}"
         facts = FunctionFacts(qualname, scope.node, owner, verdict.heat, verdict.reason, verdict.chain, verdict.per)
         candidates: list[_Candidate] = []
         for site in sorted(scope.sites, key=lambda site: (site.node.lineno, site.node.col_offset)):  # type: ignore[attr-defined]
             heat = _heat_at(verdict, site)
-            context = SiteContext(self.source, self.settings, self.found, self.flow, scope, facts, site)
+            context = SiteContext(self.source, self.settings, self.found, flow, scope, facts, site)
             for rule, check in site.checks:
                 for outcome in self._ask(rule, check, site, context):
                     candidate = self._judge(rule, outcome, heat, site, context)
                     if candidate is not None:
                         candidates.append(candidate)
-        self.findings.extend(self._grouped(candidates, verdict))
+        return candidates
 
     @staticmethod
     def _ask(rule: Rule, check: Check, site: Site, context: SiteContext) -> list[Outcome]:
@@ -229,13 +250,11 @@ class _FileCheck:
             line = site.node.lineno  # type: ignore[attr-defined]
             raise SourceError(f"{rule.meta.code} failed here, which is a fault of launchlint: {type(error).__name__}: {error}", line) from error
 
-    def _evaluate(self, scope: Scope) -> None:
+    @staticmethod
+    def _evaluate(scope: Scope, flow: Flow) -> None:
         outermost = scope.outermost
-        if outermost in self._evaluated or outermost.node is None:
-            return
-        self._evaluated.add(outermost)
-        if not self.flow.is_finished(outermost.node):
-            self.flow.function(outermost.node, outermost.owner)
+        if outermost.node is not None and not flow.is_finished(outermost.node):
+            flow.function(outermost.node, outermost.owner)
 
     def _judge(self, rule: Rule, outcome: Hit | Silence, heat: Heat, site: Site, context: SiteContext) -> _Candidate | None:
         if isinstance(outcome, Silence):
@@ -374,12 +393,12 @@ def read_source(path: str) -> Source:
     return Source.from_bytes(path, data)
 
 
-def summarize_file(path: str) -> tuple[FileSummary | None, Problem | None, bool]:
+def summarize_file(path: str, lean: bool = False) -> tuple[FileSummary | None, Problem | None, bool]:
     """First pass over one file: its summary, what is wrong with it, and whether a rule may have something to say."""
     try:
         source = read_source(path)
         tree = source.tree
-        summary = summarize_source(source, tree)
+        summary = summarize_source(source, tree, lean)
         return summary, None, worth_parsing(source.text.encode("utf-8", "surrogatepass"))
     except SourceError as error:
         return None, Problem(path, error.reason, error.line), False
