@@ -403,7 +403,7 @@ class Graph:
             return
         places = self.resolve_class(file, name) if name[:1].isupper() or name[:1] == "_" else []
         if places:
-            if not mentioned:
+            if not mentioned and not self._is_kept(file, function, name):
                 yield from self._constructed(places)
             return
         if name in self.files[file].imports:
@@ -414,6 +414,13 @@ class Graph:
             for place in self._classes_of(file, function, name):
                 for method in ("forward", "__call__"):
                     yield from self._members(place, method)
+
+    def _is_kept(self, file: int, function: FunctionSummary, name: str) -> bool:
+        """True where the class of `function` keeps an object of the class `name`: then it is not built every step."""
+        if function.class_index < 0:
+            return False
+        held = self.class_at((file, function.class_index)).attributes
+        return any(f"{name}()" in spelled for spelled in held.values())
 
     def _constructed(self, places: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         for place in places[:1]:
