@@ -17,7 +17,7 @@ READS = frozenset({"item", "tolist", "cpu", "numpy"})
 CAPTURES = frozenset({"torch.cuda.graph", "torch.accelerator.graph"})
 _TWINS = ("_cpu", "_np", "_list", "_host", "_cpu_upper_bound")
 _FUNCTIONAL = ("torch", "torch.nn.functional")
-_HOST_NAME = re.compile(r"(^|_)(cpu|np|numpy|host|pinned|list|lst|py)(_tensor|_buf|_buffer|_upper_bound)?\d*$|^(cpu|host|pinned|np)_")
+_HOST_NAME = re.compile(r"(^|_)(cpu|np|numpy|host|pinned|list|lst|py|shape)(_tensor|_buf|_buffer|_upper_bound)?\d*$|^(cpu|host|pinned|np)_")
 _SAME_TENSOR = frozenset({"T", "mT", "H", "data", "values", "indices", "real"})
 _MADE_FROM = frozenset({"tensor", "as_tensor", "asarray", "from_numpy", "Tensor", "LongTensor", "IntTensor", "FloatTensor"})
 _MOVES = frozenset({"to", "cuda", "long", "int", "float", "contiguous", "flatten", "view", "reshape", "pin_memory", "clone", "detach"})
@@ -96,8 +96,38 @@ def bases(expr: ast.expr, ctx: Context) -> list[str]:
                 elif name not in ("shape", "dtype", "device"):
                     found.append(name)
             case ast.Name(id=name):
-                found.append(name)
+                walked = _walked(name, ctx)
+                if walked is None:
+                    found.append(name)
+                else:
+                    pending.append(walked)
     return found
+
+
+def _walked(name: str, ctx: Context) -> ast.expr | None:
+    """`xs` where `name` is an element of `xs` in a loop around the place: through `enumerate` and `zip`, and unpacked."""
+    for loop in ctx.loops():
+        pairs = [(loop.target, loop.iter)] if isinstance(loop, (ast.For, ast.AsyncFor)) else []
+        if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
+            pairs = [(generator.target, generator.iter) for generator in loop.generators]
+        for target, walked in pairs:
+            if (found := _element_of(target, walked, name)) is not None:
+                return None if isinstance(found, ast.Name) and found.id == name else found
+    return None
+
+
+def _element_of(target: ast.expr, walked: ast.expr, name: str) -> ast.expr | None:
+    match target, walked:
+        case ast.Name(id=bound), _:
+            return walked if bound == name else None
+        case ast.Tuple(elts=[_, inner]), ast.Call(func=ast.Name(id="enumerate"), args=[counted, *_]):
+            return _element_of(inner, counted, name)
+        case ast.Tuple(elts=elements), ast.Call(func=ast.Name(id="zip"), args=several):
+            parts = (_element_of(element, each, name) for element, each in zip(elements, several, strict=False))
+            return next((part for part in parts if part is not None), None)
+        case ast.Tuple(elts=elements), _:
+            return walked if any(isinstance(element, ast.Name) and element.id == name for element in elements) else None
+    return None
 
 
 def is_chained(read: ast.expr) -> bool:
@@ -363,17 +393,29 @@ def host_source(expr: ast.expr, ctx: Context) -> str:
     base = base_of(expr, ctx)
     if not isinstance(base, ast.Name):
         return ""
+    since: set[str] = set()  # names that have got another value since then
     for statement in before(ctx):
+        stored = _stored_in(statement)
+        if base.id not in stored:
+            since |= stored
+            continue
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=made) if name == base.id:
+            case ast.Assign(targets=[ast.Name()], value=made):
                 data = uploaded(made, ctx)
-                return ctx.text(data) if data is not None and _is_short(data, ctx) else ""
-            case ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.For() | ast.With() | ast.If():
-                if any(
-                    isinstance(node, ast.Name) and node.id == base.id and isinstance(node.ctx, ast.Store) for node in ast.walk(statement)
-                ):
+                if data is None or not _is_short(data, ctx) or _names_in(data) & (since | stored):
                     return ""
+                return ctx.text(data)
+        return ""
     return ""
+
+
+def _stored_in(statement: ast.stmt) -> set[str]:
+    """The names that a statement, or one inside it, binds."""
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def _names_in(expr: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(expr) if isinstance(node, ast.Name)}
 
 
 def uploaded(made: ast.expr, ctx: Context) -> ast.expr | None:

@@ -94,7 +94,7 @@ def check_argument(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         parts = argument.elts if isinstance(argument, (ast.Tuple, ast.List)) else [argument]
         for part in parts:
             if _is_read(part, ctx):
-                yield _outcome(node, part, f"an argument of `{_called(node, ctx)}`", ctx)
+                yield _outcome(node, part, f"an argument of `{_called(node, ctx)}`", ctx, _makes_on_host(node, ctx))
                 return
 
 
@@ -143,9 +143,14 @@ def _is_read(expr: ast.expr, ctx: Context) -> bool:
     return value.is_tensor and value.device is not Device.HOST
 
 
-def _outcome(node: ast.expr, read: ast.expr, place: str, ctx: Context) -> Outcome:
+def _makes_on_host(node: ast.Call, ctx: Context) -> bool:
+    """`torch.arange(n)` without a device: whoever makes a host tensor of that size mostly has the size on the host."""
+    return _called(node, ctx) in _FACTORIES and ctx.value(node).device is Device.HOST
+
+
+def _outcome(node: ast.expr, read: ast.expr, place: str, ctx: Context, doubtful: bool = False) -> Outcome:
     level = reads.level(read, ctx)
-    if ctx.value(read).by_name:
+    if ctx.value(read).by_name or (doubtful and level is Level.INFERRED):
         level = min(level, Level.UNKNOWN)
     around = ctx.loops()
     often = f" once for each {loops.describe(around[0], ctx)}" if around else ""
