@@ -115,7 +115,7 @@ def test_hooks_of_a_trainer(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_excluded_by_a_preset_where_the_package_lies_deeper(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_preset_leaves_out_where_the_package_lies_deeper(capsys: pytest.CaptureFixture[str]) -> None:
     for folder in ("vllm/third_party", "python/vllm/third_party", "vllm/worker"):
         Path(folder).mkdir(parents=True)
         Path(folder, "plugin.py").write_text(PLUGIN, encoding="utf-8")
