@@ -68,7 +68,7 @@ class Cache:
     def __init__(self, folder: str, settings: Settings, rules: Sequence[Rule]) -> None:
         self.folder = folder
         own = digest_of(f"{FORMAT} {__version__} {sys.version_info[:3]} {_own_source()}".encode())
-        self._own = own
+        self._own = f"{own} {bool(settings.hot)}"  # a setting that may call any function hot asks for fuller summaries
         self.asked = digest_of(f"{own} {[rule.meta.code for rule in rules]} {settings!r}".encode())
         self._written = False
 

@@ -229,6 +229,12 @@ class _Shared:
         return pickle.dumps(([rule.meta.code for rule in self.rules], self.settings, marshal.dumps(summaries)))
 
 
+def _shared() -> _Shared:
+    if _Shared.current is None:
+        raise RuntimeError("a process was not made ready")
+    return _Shared.current
+
+
 def _start(packed: bytes | None) -> None:
     """Make a new process ready; without `packed` it has inherited everything."""
     import gc
@@ -246,13 +252,15 @@ def _start(packed: bytes | None) -> None:
 
 
 def _parse_chunk(paths: list[str]) -> list[tuple[FileSummary | None, Problem | None, bool]]:
-    return [engine.summarize_file(path) for path in paths]
+    shared = _shared()
+    lean = not shared.settings.hot  # such a setting may call any function hot, whatever the path says
+    return [engine.summarize_file(path, lean) for path in paths]
 
 
 def _check_chunk(paths: list[str]) -> list[FileReport]:
-    shared = _Shared.current
-    if shared is None or shared.project is None:
-        raise RuntimeError("a process was not made ready")
+    shared = _shared()
+    if shared.project is None:
+        raise RuntimeError("the call graph is missing")
     return [engine.check_file(path, shared.rules, shared.settings, shared.project) for path in paths]
 
 

@@ -222,9 +222,9 @@ class _Walk:
                 self._class(node, scope)
             elif kind is ast.Import or kind is ast.ImportFrom:
                 found.names.add(node)
-            elif kind in _BLOCKS:
+            elif kind in BLOCKS:
                 if scope in self.silent:
-                    for body in _bodies(node):
+                    for body in bodies(node):
                         self._push(body, scope, owner, None)
                 else:
                     parts = self._block(node, scope, owner, frame)
@@ -335,7 +335,7 @@ class _Walk:
                     self._note(node, scope, frame, statement)
 
 
-def _bodies(node: Any) -> Iterator[list[Any]]:
+def bodies(node: Any) -> Iterator[list[Any]]:
     """The statements inside a compound statement, in the order in which `_block` pushes them."""
     for name in ("body", "cases", "handlers", "orelse", "finalbody"):
         body = getattr(node, name, None)
@@ -399,7 +399,7 @@ def sites(found: Scan) -> Iterator[tuple[Scope, Site]]:
             yield scope, site
 
 
-_BLOCKS = frozenset(
+BLOCKS = frozenset(
     {
         ast.If, ast.While, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.ExceptHandler, ast.match_case, ast.Match, ast.Try,
         ast.Raise, ast.Assert,

@@ -105,6 +105,8 @@ def _own_rules(settings: Settings) -> frozenset[str]:
 
 
 def _may_say_something(text: str, wanted: frozenset[str]) -> bool:
+    if "noqa:" not in (lowered := text.lower()) and "launchlint:" not in lowered:
+        return False  # a hundred times as fast as looking for the patterns in any case
     return ("LCH001" in wanted and OUR_MARK.search(text) is not None) or (
         "LCH002" in wanted and any(_rule_names(found["name"]) for found in NOQA_NAME.finditer(text))
     )

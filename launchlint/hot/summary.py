@@ -16,7 +16,7 @@ from typing import Any
 from launchlint.guards import is_once_test
 from launchlint.names import Names, dotted
 from launchlint.rule import FunctionNode
-from launchlint.scan import CACHES, FUNCTIONS, child_fields, decorator_names, is_kernel, is_kernel_file
+from launchlint.scan import BLOCKS, CACHES, FUNCTIONS, bodies, child_fields, decorator_names, is_kernel, is_kernel_file
 
 ONCE = 1  # the call stands behind a test that lets it run once
 IN_TRAINING = 4  # the call stands in a loop that trains
@@ -32,6 +32,7 @@ _SKIP = frozenset(
 )  # fmt: skip
 _Waiting = tuple[list[Any], int, int, int]  # nodes, function, class, flags
 _NAMED = frozenset({ast.Name, ast.Attribute})
+_DEFINING = frozenset({*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom})
 _REGISTERING = frozenset({"custom_op", "register_custom_op", "triton_op", "impl", "register_kernel"})
 _LOADERS = ("loader", "batches", "data_iterator")
 _ONCE_TESTS = (ast.UnaryOp, ast.Compare, ast.BoolOp)
@@ -148,9 +149,9 @@ def _table(plain: Any) -> dict[str, str]:
     return plain  # type: ignore[no-any-return]
 
 
-def summarize(path: str, module: str, is_package: bool, tree: ast.Module, text: str) -> FileSummary:
-    """Walk `tree` once."""
-    walk = _Walk(path, module, is_package, is_kernel_file(text), ".backward(" in text or ".step(" in text)
+def summarize(path: str, module: str, is_package: bool, tree: ast.Module, text: str, lean: bool = False) -> FileSummary:
+    """Walk `tree` once. `lean` leaves out what functions call, for files that the graph never enters."""
+    walk = _Walk(path, module, is_package, is_kernel_file(text), ".backward(" in text or ".step(" in text, lean)
     return walk.run(tree)
 
 
@@ -158,11 +159,12 @@ class _Walk:
     """The state of one walk. The stack holds nodes of one function at a time, and `outer` the stacks that wait: half of the
     time of a walk is spent on what is pushed for each node."""
 
-    def __init__(self, path: str, module: str, is_package: bool, kernel_file: bool, may_train: bool) -> None:
+    def __init__(self, path: str, module: str, is_package: bool, kernel_file: bool, may_train: bool, lean: bool) -> None:
         self.names = Names(module, is_package)
         self.summary = FileSummary(path, module, self.names.targets)
         self.kernel_file = kernel_file
         self.may_train = may_train
+        self.lean = lean
         self.calls: list[dict[Call, None]] = []
         self.loads: list[set[str]] = []
         self.top_calls: dict[Call, None] = {}  # only what is mentioned outside functions
@@ -170,7 +172,7 @@ class _Walk:
     def run(self, tree: ast.Module) -> FileSummary:
         outer: list[_Waiting] = []
         stack: list[Any] = tree.body[::-1]
-        function, owner, flags = -1, -1, 0
+        function, owner, flags, lean = -1, -1, 0, self.lean
         calls = self.top_calls
         loads: set[str] = set()
         while True:
@@ -179,7 +181,9 @@ class _Walk:
                 kind = node.__class__
                 if kind in _SKIP:
                     continue
-                if kind is ast.Attribute:
+                if lean and function >= 0 and kind not in _DEFINING:
+                    stack += self._leanly(node, function, owner)
+                elif kind is ast.Attribute:
                     holder = node.value
                     if holder.__class__ is not ast.Name:
                         stack.append(holder)
@@ -272,6 +276,16 @@ class _Walk:
                 return self._finish()
             stack, function, owner, flags = outer.pop()
             calls, loads = (self.calls[function], self.loads[function]) if function >= 0 else (self.top_calls, set())
+
+    def _leanly(self, node: Any, function: int, owner: int) -> list[Any]:
+        """Of a statement only what it makes of `self` and of local names; and the statements inside it."""
+        if node.__class__ is ast.Assign:
+            self._assign(node.targets, "", node.value, {}, function, owner)
+        elif node.__class__ is ast.AnnAssign:
+            self._assign([node.target], class_of_annotation(node.annotation), node.value, {}, function, owner)
+        elif node.__class__ in BLOCKS:
+            return [statement for body in bodies(node) for statement in body][::-1]
+        return []
 
     def _function(self, node: FunctionNode, parent: int, owner: int) -> int:
         summary = self.summary
