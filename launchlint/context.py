@@ -20,7 +20,9 @@ _ONCE_METHODS = frozenset({"__init__", "__post_init__", "__new__"})
 class SiteContext:
     """`rule.Context` for one site; made by the engine."""
 
-    def __init__(self, source: Source, settings: Settings, found: Scan, flow: Flow, scope: Scope, function: FunctionFacts, site: Site) -> None:
+    def __init__(
+        self, source: Source, settings: Settings, found: Scan, flow: Flow, scope: Scope, function: FunctionFacts, site: Site
+    ) -> None:
         self.source = source
         self.settings = settings
         self.found = found
@@ -52,9 +54,7 @@ class SiteContext:
     def loops(self) -> list[Loop]:
         found: list[Loop] = []
         for frame in self.frames():
-            if isinstance(frame.node, LOOPS) and frame.part in ("body", "test"):
-                found.append(frame.node)
-            elif isinstance(frame.node, COMPREHENSIONS):
+            if isinstance(frame.node, COMPREHENSIONS) or (isinstance(frame.node, LOOPS) and frame.part in ("body", "test")):
                 found.append(frame.node)
         return found
 
@@ -125,7 +125,11 @@ class SiteContext:
                     found.append(node)
                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                     continue
-                pending.extend(reversed([child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case))]))
+                pending.extend(
+                    reversed(
+                        [child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case))]
+                    )
+                )
             elif isinstance(node, (ast.ExceptHandler, ast.match_case)):
                 pending.extend(reversed(node.body))
         return found

@@ -248,7 +248,9 @@ class _FileCheck:
             raise
         except Exception as error:
             line = site.node.lineno  # type: ignore[attr-defined]
-            raise SourceError(f"{rule.meta.code} failed here, which is a fault of launchlint: {type(error).__name__}: {error}", line) from error
+            raise SourceError(
+                f"{rule.meta.code} failed here, which is a fault of launchlint: {type(error).__name__}: {error}", line
+            ) from error
 
     @staticmethod
     def _evaluate(scope: Scope, flow: Flow) -> None:
@@ -276,7 +278,14 @@ class _FileCheck:
                 return None
             if guard.effect == "lower":
                 confidence = Confidence.LOW
-        self._note(rule, span, outcome.level, heat, confidence, "reported" if confidence >= self.settings.min_confidence else "below the asked confidence")
+        self._note(
+            rule,
+            span,
+            outcome.level,
+            heat,
+            confidence,
+            "reported" if confidence >= self.settings.min_confidence else "below the asked confidence",
+        )
         return _Candidate(rule, outcome, confidence, span, outcome.group or self._group(rule, context))
 
     def _note(self, rule: Rule, span: Span, level: Level | None, heat: Heat, confidence: Confidence | None, reason: str) -> None:
@@ -310,7 +319,10 @@ class _FileCheck:
             return False
         whole = self.source.span(candidate.hit.node)
         return any(
-            other is not candidate and not other.hit.gives_way and whole.start <= other.span.start < whole.end and other.confidence >= self.settings.min_confidence
+            other is not candidate
+            and not other.hit.gives_way
+            and whole.start <= other.span.start < whole.end
+            and other.confidence >= self.settings.min_confidence
             for other in others
         )
 
@@ -321,7 +333,14 @@ class _FileCheck:
         related += [Related(self._definition(line), f"on the way here: {name}") for line, name in verdict.steps]
         hot = Hot(verdict.reason, verdict.chain) if verdict.heat >= Heat.NAMED else None
         return Finding(
-            leader.rule.meta.code, leader.span, hit.message, leader.confidence, hot, tuple(dict.fromkeys(related)), self._fix(hit), leader.group
+            leader.rule.meta.code,
+            leader.span,
+            hit.message,
+            leader.confidence,
+            hot,
+            tuple(dict.fromkeys(related)),
+            self._fix(hit),
+            leader.group,
         )
 
     def _definition(self, line: int) -> Span:

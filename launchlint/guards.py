@@ -17,12 +17,23 @@ from launchlint.rule import Frame, FunctionNode
 
 ALLOW_CONTEXTS = ("gpu_sync_allowed", "allow_gpu_sync", "sync_allowed", "allow_sync", "gpu_sync_ok")
 
-_DEBUG = re.compile(r"debug|verbose|nan_check|check_nan|sanity|dump|trace_enabled|log_level|print_|collect_stats|enable_metrics|log_stats|detect_anomaly", re.I)
-_RARE = re.compile(r"profil|benchmark|warmup|warm_up|dummy|isEnabledFor|should_log|is_logging|is_compiling|is_tracing|is_exporting|is_scripting|is_fx|is_torchdynamo", re.I)
+_DEBUG = re.compile(
+    r"debug|verbose|nan_check|check_nan|sanity|dump|trace_enabled|log_level|print_|collect_stats|enable_metrics|log_stats|detect_anomaly",
+    re.I,
+)
+_RARE = re.compile(
+    r"profil|benchmark|warmup|warm_up|dummy|isEnabledFor|should_log|is_logging|is_compiling|is_tracing|is_exporting|is_scripting|is_fx|is_torchdynamo",
+    re.I,
+)
 _CAPTURE = re.compile(r"capturing|is_capture|capture_mode|in_capture", re.I)
-_CPU = re.compile(r"\bis_cpu\b|== ['\"]cpu['\"]|is_mps\b|\bcpu_only\b|== ['\"]mps['\"]|use_cpu\b|_is_cpu\b|is_xpu\b|is_npu\b|is_hpu\b|_is_npu\b|_is_xpu\b|is_tpu\b|_is_hip_cpu")
+_CPU = re.compile(
+    r"\bis_cpu\b|== ['\"]cpu['\"]|is_mps\b|\bcpu_only\b|== ['\"]mps['\"]|use_cpu\b|"
+    r"_is_cpu\b|is_xpu\b|is_npu\b|is_hpu\b|_is_npu\b|_is_xpu\b|is_tpu\b|_is_hip_cpu"
+)
 _NOT_CPU = re.compile(r"device(\.type)? != ['\"]cpu|\bis_cuda\b|is_cuda\(\)|device(\.type)? == ['\"]cuda")
-_ONCE = re.compile(r"(init|initialized|initialised|ready|built|loaded|done|cached|captured|compiled|warmed|setup|prepared|registered|allocated|created)(_up)?$|^is_(init|ready|built|loaded|setup)\w*$")
+_ONCE = re.compile(
+    r"(init|initialized|initialised|ready|built|loaded|done|cached|captured|compiled|warmed|setup|prepared|registered|allocated|created)(_up)?$|^is_(init|ready|built|loaded|setup)\w*$"
+)
 _COUNTER = re.compile(r"step|iter|epoch|batch_idx|count|tick", re.I)
 _PERIOD = re.compile(r"interval|every|period|freq|log_steps|logging_steps|steps_per")
 

@@ -94,7 +94,7 @@ def may_index_by_data(node: ast.Subscript) -> bool:
     """A subscript whose index may be a list, an array or a tensor."""
     index = node.slice
     if index.__class__ is ast.Tuple:
-        return any(part.__class__ not in _PLAIN for part in index.elts)  # type: ignore[attr-defined]
+        return any(part.__class__ not in _PLAIN for part in index.elts)
     return index.__class__ not in _PLAIN
 
 

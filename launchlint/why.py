@@ -36,7 +36,15 @@ def explain(path: str, line: int, settings: Settings) -> str:
     flow = Flow(found)
     if scope is not None and scope.outermost.node is not None:
         flow.function(scope.outermost.node, scope.outermost.owner)
-    parts = [f"{path}:{line}: {source.line(line).strip()}", "", *_heat(scope, verdict), "", *_values(source, flow, line), "", *_rules(source, trace, line)]
+    parts = [
+        f"{path}:{line}: {source.line(line).strip()}",
+        "",
+        *_heat(scope, verdict),
+        "",
+        *_values(source, flow, line),
+        "",
+        *_rules(source, trace, line),
+    ]
     for finding, reason in report.silenced:
         if _touches(source, finding.span.start, finding.span.end, line):
             parts.append(f"  {finding.code}: silenced ({reason})")
@@ -74,16 +82,22 @@ def _scope_at(scopes: list[Scope], line: int) -> Scope | None:
     best: Scope | None = None
     for scope in scopes:
         node = scope.node
-        if node is not None and node.lineno <= line <= (node.end_lineno or node.lineno):
-            if best is None or best.node is None or node.lineno >= best.node.lineno:
-                best = scope
+        holds = node is not None and node.lineno <= line <= (node.end_lineno or node.lineno)
+        if node is not None and holds and (best is None or best.node is None or node.lineno >= best.node.lineno):
+            best = scope
     return best
 
 
 def _heat(scope: Scope | None, verdict: Verdict) -> list[str]:
     if scope is None:
         return ["Function: none; rules look at functions only"]
-    word = {Heat.ROLE: "hot, by its role", Heat.REACHED: "hot, reached", Heat.NAMED: "perhaps hot, by its name", Heat.NOTHING: "not known to be hot", Heat.COLD: "cold"}
+    word = {
+        Heat.ROLE: "hot, by its role",
+        Heat.REACHED: "hot, reached",
+        Heat.NAMED: "perhaps hot, by its name",
+        Heat.NOTHING: "not known to be hot",
+        Heat.COLD: "cold",
+    }
     lines = [f"Function: {scope.qualname} is {word[verdict.heat]}: {verdict.reason}"]
     if len(verdict.chain) > 1:
         lines.append(f"  chain: {' -> '.join(verdict.chain)}")
@@ -121,7 +135,9 @@ def _rules(source: Source, trace: list[Decision], line: int) -> list[str]:
     for decision in trace:
         if _touches(source, decision.span.start, decision.span.end, line):
             cell = f"value {decision.level}, heat {decision.heat}" if decision.level is not None else f"heat {decision.heat}"
-            outcome = f"{decision.confidence} confidence, {decision.reason}" if decision.confidence is not None else f"silent: {decision.reason}"
+            outcome = (
+                f"{decision.confidence} confidence, {decision.reason}" if decision.confidence is not None else f"silent: {decision.reason}"
+            )
             rows.append(f"  {decision.code} {decision.name} [{cell}]: {outcome}")
     return ["Rules that looked:", *(dict.fromkeys(rows) or ["  none: nothing on this line is of a shape that a rule asks for"])]
 
@@ -130,4 +146,3 @@ def _touches(source: Source, start: int, end: int, line: int) -> bool:
     first = source.position(start).line
     last = source.position(max(start, end - 1)).line
     return first <= line <= last
-

@@ -68,7 +68,9 @@ COLD_PATH = re.compile(
     r"dataset\w*|data_samplers?|\w*(?<!logits)(?<!logprob)(?<!logit)_processor|debug\w*|\w*metrics\w*|logging\w*|\w*checker\w*|\w*quantiz\w*|autotuner|trainer\w*|"
     r"cuda_graphs?|checkpoint\w*|\w*_reference|reference|ref)\.py$|(^|/)cpu_\w+\.py$"
 )
-KERNEL_PATH = re.compile(r"(^|/)(\w*cute\w*|cutlass\w*|tilelang\w*|pallas\w*|cutedsl\w*|quack\w*)(/|$)|(^|/)\w*(cute_?dsl|tilelang)\w*\.py$")
+KERNEL_PATH = re.compile(
+    r"(^|/)(\w*cute\w*|cutlass\w*|tilelang\w*|pallas\w*|cutedsl\w*|quack\w*)(/|$)|(^|/)\w*(cute_?dsl|tilelang)\w*\.py$"
+)
 
 
 @dataclass(frozen=True, slots=True)

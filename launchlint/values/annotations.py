@@ -10,7 +10,9 @@ from launchlint.values.value import ARRAY, LIST, NONE, NOTHING, SCALAR, Kind, Va
 
 TENSORS = frozenset({"Tensor", "Parameter", "LongTensor", "IntTensor", "FloatTensor", "BoolTensor", "HalfTensor", "Buffer"})
 _WRAPPERS = frozenset({"Optional", "Annotated", "ClassVar", "Final", "InitVar", "Required", "NotRequired"})
-_LISTS = frozenset({"list", "List", "Sequence", "Iterable", "Iterator", "set", "Set", "deque", "Generator", "Collection", "MutableSequence", "frozenset"})
+_LISTS = frozenset(
+    {"list", "List", "Sequence", "Iterable", "Iterator", "set", "Set", "deque", "Generator", "Collection", "MutableSequence", "frozenset"}
+)
 _DICTS = frozenset({"dict", "Dict", "Mapping", "defaultdict", "OrderedDict", "MutableMapping"})
 _SCALARS = frozenset({"int", "float", "bool", "str", "bytes", "complex"})
 _NO_ANSWER = frozenset({"Any", "object", "Self", "Callable", "T", "Type", "type"})

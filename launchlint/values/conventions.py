@@ -15,7 +15,9 @@ _ARRAY = re.compile(r"(^|_)(np|numpy)\d*(_|$)|Np$|_arr$|ndarray")
 _LIST = re.compile(r"(^|_)(list|lists|lst|py)$|List$")
 _HOST = re.compile(r"(^|_)(cpu|np|numpy|host|pinned|list|lst|py|lists)(_|$)|(^|_)(cpu|np|host)\d*$|[a-z](List|Cpu|Host)$")
 _DEVICE = re.compile(r"(^|_)(gpu|cuda|dev)(_|$)")
-_NOT_DATA = re.compile(r"^(is|has|use|num|n|max|min|get|to|copy|async|enable|supports?|skip|should|with|maybe|from)_|(_device|_stream|_graph|_graphs|_event|_group|_id|_rank|_kwargs|_size)$")
+_NOT_DATA = re.compile(
+    r"^(is|has|use|num|n|max|min|get|to|copy|async|enable|supports?|skip|should|with|maybe|from)_|(_device|_stream|_graph|_graphs|_event|_group|_id|_rank|_kwargs|_size)$"
+)
 
 
 @lru_cache(maxsize=65536)

@@ -24,22 +24,111 @@ DEFAULT_DEVICE = "$device"  # the environment's entry for `with torch.device(...
 RETURNED = "$return"
 
 _DTYPES = frozenset(
-    "float float16 float32 float64 half double bfloat16 int int8 int16 int32 int64 short long bool uint8 uint16 uint32 uint64 complex64 complex128 "
-    "float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e8m0fnu float4_e2m1fn_x2".split()
+    [
+        "float",
+        "float16",
+        "float32",
+        "float64",
+        "half",
+        "double",
+        "bfloat16",
+        "int",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "short",
+        "long",
+        "bool",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "complex64",
+        "complex128",
+        "float8_e4m3fn",
+        "float8_e5m2",
+        "float8_e4m3fnuz",
+        "float8_e8m0fnu",
+        "float4_e2m1fn_x2",
+    ]
 )
 _TENSOR_ATTRIBUTES = frozenset({"T", "mT", "H", "data", "real", "imag", "grad"})
 _NUMBER_ATTRIBUTES = frozenset({"ndim", "itemsize", "is_cuda", "is_cpu", "nbytes", "requires_grad", "is_sparse", "is_meta", "layout"})
-_HOST_CALLS = frozenset({"int", "len", "float", "bool", "str", "round", "isinstance", "hasattr", "any", "all", "id", "hash", "ord", "repr", "type", "callable"})
+_HOST_CALLS = frozenset(
+    {"int", "len", "float", "bool", "str", "round", "isinstance", "hasattr", "any", "all", "id", "hash", "ord", "repr", "type", "callable"}
+)
 _LIST_CALLS = frozenset({"list", "sorted", "reversed", "tuple", "set", "frozenset", "iter"})
 _TRANSFORMS = frozenset({"to", "copy", "is", "async", "maybe", "get", "from", "set", "make", "create", "build", "has", "add", "update"})
-_PARAMETER_ATTRIBUTES = frozenset({"weight", "bias", "weight_scale", "input_scale", "weight_scale_inv", "qweight", "scales", "lora_a", "lora_b"})
+_PARAMETER_ATTRIBUTES = frozenset(
+    {"weight", "bias", "weight_scale", "input_scale", "weight_scale_inv", "qweight", "scales", "lora_a", "lora_b"}
+)
 
 # Methods that tensors have and arrays, containers, files and modules have not: calling one is proof.
 TENSOR_ONLY = frozenset(
-    """unsqueeze detach contiguous expand permute chunk unflatten masked_fill index_select index_add numel dim data_ptr is_contiguous element_size t
-    new_empty new_zeros new_ones new_full new_tensor softmax sigmoid expand_as view_as type_as bmm mm scatter scatter_add cumsum_ logsumexp log_softmax
-    masked_select repeat_interleave narrow addmm isnan isinf unbind bfloat16 float half double long int bool requires_grad_ untyped_storage
-    retain_grad is_pinned amax amin neg rsqrt erf gelu relu topk nonzero_static stride""".split()
+    [
+        "unsqueeze",
+        "detach",
+        "contiguous",
+        "expand",
+        "permute",
+        "chunk",
+        "unflatten",
+        "masked_fill",
+        "index_select",
+        "index_add",
+        "numel",
+        "dim",
+        "data_ptr",
+        "is_contiguous",
+        "element_size",
+        "t",
+        "new_empty",
+        "new_zeros",
+        "new_ones",
+        "new_full",
+        "new_tensor",
+        "softmax",
+        "sigmoid",
+        "expand_as",
+        "view_as",
+        "type_as",
+        "bmm",
+        "mm",
+        "scatter",
+        "scatter_add",
+        "cumsum_",
+        "logsumexp",
+        "log_softmax",
+        "masked_select",
+        "repeat_interleave",
+        "narrow",
+        "addmm",
+        "isnan",
+        "isinf",
+        "unbind",
+        "bfloat16",
+        "float",
+        "half",
+        "double",
+        "long",
+        "int",
+        "bool",
+        "requires_grad_",
+        "untyped_storage",
+        "retain_grad",
+        "is_pinned",
+        "amax",
+        "amin",
+        "neg",
+        "rsqrt",
+        "erf",
+        "gelu",
+        "relu",
+        "topk",
+        "nonzero_static",
+        "stride",
+    ]
 )
 
 
@@ -74,7 +163,9 @@ class Evaluator:
         self.class_name = ""  # the class whose method is being evaluated
         self.framework = framework_of(names.module.partition(".")[0])
         self._depth = 0
-        self._knows_numpy = any(target.partition(".")[0] in ("numpy", "pandas", "jax", "cupy", "scipy") for target in names.targets.values())
+        self._knows_numpy = any(
+            target.partition(".")[0] in ("numpy", "pandas", "jax", "cupy", "scipy") for target in names.targets.values()
+        )
 
     # ---------------------------------------------------------------- what Flow answers
 
@@ -170,10 +261,7 @@ class Evaluator:
             case ast.Compare():
                 return self._compare(expr, env)
             case ast.BoolOp(values=values):
-                result = NOTHING
-                for value in values:
-                    result = join(result, self.evaluate(value, env))
-                return result
+                return join_all(tuple(self.evaluate(item, env) for item in values))
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.evaluate(test, env)
                 return join(self.evaluate(body, env), self.evaluate(orelse, env))
@@ -206,10 +294,10 @@ class Evaluator:
                 return NOTHING
             case ast.Dict(keys=keys, values=values):
                 result = NOTHING
-                for key, value in zip(keys, values, strict=True):
+                for key, held in zip(keys, values, strict=True):
                     if key is not None:
                         self.evaluate(key, env)
-                    result = join(result, self.evaluate(value, env))
+                    result = join(result, self.evaluate(held, env))
                 return Value(Kind.DICT, element=result)
             case _:
                 return self._text(expr, env)
@@ -306,7 +394,8 @@ class Evaluator:
     def _index(self, base: Value, index: ast.expr, value: Value) -> Value:
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         basic = all(
-            isinstance(part, (ast.Slice, ast.Constant, ast.UnaryOp)) or self.seen.get(id(part), NOTHING).kind in (Kind.SCALAR, Kind.UNKNOWN, Kind.NONE)
+            isinstance(part, (ast.Slice, ast.Constant, ast.UnaryOp))
+            or self.seen.get(id(part), NOTHING).kind in (Kind.SCALAR, Kind.UNKNOWN, Kind.NONE)
             for part in parts
         )
         if basic:
@@ -420,7 +509,9 @@ class Evaluator:
                 called = dotted(function).rpartition(".")[2]
                 if called == "device" and arguments:
                     return self.device(arguments[0], env)
-                if called in ("current_device", "get_device", "device", "current_accelerator", "get_local_device") or called.endswith("_device"):
+                if called in ("current_device", "get_device", "device", "current_accelerator", "get_local_device") or called.endswith(
+                    "_device"
+                ):
                     return Device.DEVICE if "cpu" not in called else Device.HOST
                 return Device.UNKNOWN
             case ast.Name() | ast.Attribute():
@@ -501,7 +592,20 @@ class Evaluator:
             result = Value(Kind.TENSOR, self.device(device_argument, env))
         pinned = is_pinned_by(expr)
         boolean = operation.boolean or (last.endswith("_like") and result.boolean and keyword(expr, "dtype") is None)
-        if last in ("cat", "stack", "where", "concat", "clone", "flatten", "reshape", "roll", "flip", "index_select", "squeeze", "unsqueeze"):
+        if last in (
+            "cat",
+            "stack",
+            "where",
+            "concat",
+            "clone",
+            "flatten",
+            "reshape",
+            "roll",
+            "flip",
+            "index_select",
+            "squeeze",
+            "unsqueeze",
+        ):
             boolean = boolean or (bool(tensors) and all(tensor.boolean for tensor in tensors))
         scalar = operation.reduces and len(expr.args) == 1 and keyword(expr, "dim") is None and keyword(expr, "axis") is None
         view = operation.does == "view" and len(tensors) == 1
@@ -517,15 +621,26 @@ class Evaluator:
         boolean = dotted(dtype).rpartition(".")[2] == "bool" if dtype is not None else last == "BoolTensor"
         if last.endswith("_like"):
             source = self._tensor_in(arguments[0]) if arguments else None
-            device = self.device(keyword(expr, "device"), env) if keyword(expr, "device") is not None else source.device if source else Device.UNKNOWN
-            return Value(Kind.TENSOR, device, is_pinned_by(expr) or (False if device is Device.HOST else None), boolean or bool(source and source.boolean and dtype is None), origin=origin)
+            device = (
+                self.device(keyword(expr, "device"), env)
+                if keyword(expr, "device") is not None
+                else source.device
+                if source
+                else Device.UNKNOWN
+            )
+            return Value(
+                Kind.TENSOR,
+                device,
+                is_pinned_by(expr) or (False if device is Device.HOST else None),
+                boolean or bool(source and source.boolean and dtype is None),
+                origin=origin,
+            )
         device_argument = keyword(expr, "device")
         scalar = last in ("tensor", "as_tensor", "scalar_tensor") and bool(arguments) and arguments[0].kind is Kind.SCALAR
-        if device_argument is not None:
-            if not _is_none(device_argument):
-                device = self.device(device_argument, env)
-                pinned = is_pinned_by(expr) or (False if device is Device.HOST else None)
-                return Value(Kind.TENSOR, device, pinned, boolean, scalar, origin=origin)
+        if device_argument is not None and not _is_none(device_argument):
+            device = self.device(device_argument, env)
+            pinned = is_pinned_by(expr) or (False if device is Device.HOST else None)
+            return Value(Kind.TENSOR, device, pinned, boolean, scalar, origin=origin)
         if last in ("as_tensor", "asarray") and arguments and arguments[0].kind in (Kind.TENSOR, Kind.UNKNOWN, Kind.OBJECT):
             return arguments[0].but(kind=Kind.TENSOR, class_name="", origin=origin)
         if last == "tensor" and arguments and arguments[0].kind is Kind.TENSOR:
@@ -535,7 +650,14 @@ class Evaluator:
         default = env.get(DEFAULT_DEVICE) or self.module_values.get(DEFAULT_DEVICE)
         if default is not None and last != "from_numpy":
             return Value(Kind.TENSOR, default.device, None, boolean, scalar, origin=origin)
-        return Value(Kind.TENSOR, Device.HOST, is_pinned_by(expr) or False, boolean, scalar, origin=Origin(expr.lineno, f"torch.{last} without a device"))
+        return Value(
+            Kind.TENSOR,
+            Device.HOST,
+            is_pinned_by(expr) or False,
+            boolean,
+            scalar,
+            origin=Origin(expr.lineno, f"torch.{last} without a device"),
+        )
 
     def _shape_of_result(self, operation: Operation, last: str, expr: ast.Call, result: Value, arguments: list[Value]) -> Value:
         match operation.result:
@@ -617,13 +739,25 @@ class Evaluator:
         """`(a == b).tolist()` and `x.max().item()`: what is computed and then read is a tensor where the file knows no numpy."""
         if receiver.kind is not Kind.UNKNOWN or self._knows_numpy:
             return
-        computed = isinstance(read, ast.Compare) or (isinstance(read, ast.Subscript) and _is_position(read.slice)) or (
-            isinstance(read, ast.Call) and isinstance(read.func, ast.Attribute) and read.func.attr in ("max", "min", "sum", "any", "all", "mean", "argmax", "prod")
+        computed = (
+            isinstance(read, ast.Compare)
+            or (isinstance(read, ast.Subscript) and _is_position(read.slice))
+            or (
+                isinstance(read, ast.Call)
+                and isinstance(read.func, ast.Attribute)
+                and read.func.attr in ("max", "min", "sum", "any", "all", "mean", "argmax", "prod")
+            )
         )
         if computed:
-            self.seen[id(read)] = TENSOR.but(by_name=True, scalar=not isinstance(read, ast.Compare), origin=Origin(read.lineno, "computed and read back in a file without numpy"))
+            self.seen[id(read)] = TENSOR.but(
+                by_name=True,
+                scalar=not isinstance(read, ast.Compare),
+                origin=Origin(read.lineno, "computed and read back in a file without numpy"),
+            )
 
-    def _unknown_method(self, expr: ast.Call, name: str, receiver: Value, arguments: list[Value], origin: Origin, env: Environment) -> Value:
+    def _unknown_method(
+        self, expr: ast.Call, name: str, receiver: Value, arguments: list[Value], origin: Origin, env: Environment
+    ) -> Value:
         if isinstance(expr.func, ast.Attribute) and receiver.kind is Kind.UNKNOWN and is_proof_of_tensor(expr):
             proven = TENSOR.but(origin=origin)
             self.seen[id(expr.func.value)] = proven
@@ -658,14 +792,33 @@ class Evaluator:
         scalar = operation.reduces and not expr.args and keyword(expr, "dim") is None and keyword(expr, "axis") is None
         boolean = operation.boolean or (
             receiver.boolean
-            and (operation.does == "view" or name in ("clone", "contiguous", "masked_fill", "masked_fill_", "repeat", "fill_", "copy_", "detach", "flip", "roll", "gather", "index_select"))
+            and (
+                operation.does == "view"
+                or name
+                in (
+                    "clone",
+                    "contiguous",
+                    "masked_fill",
+                    "masked_fill_",
+                    "repeat",
+                    "fill_",
+                    "copy_",
+                    "detach",
+                    "flip",
+                    "roll",
+                    "gather",
+                    "index_select",
+                )
+            )
         )
         others = [value for value in arguments if value.kind is Kind.TENSOR]
         result = receiver
         if others and receiver.device is Device.UNKNOWN and operation.device == "operands":
             result = together([receiver, *others])
         pinned = receiver.pinned if keeps_pin else (False if result.device is Device.HOST else None)
-        return self._shape_of_result(operation, name, expr, result.but(pinned=pinned, boolean=boolean, scalar=scalar, origin=origin), arguments)
+        return self._shape_of_result(
+            operation, name, expr, result.but(pinned=pinned, boolean=boolean, scalar=scalar, origin=origin), arguments
+        )
 
     def _moved(self, expr: ast.Call, receiver: Value, env: Environment, origin: Origin) -> Value:
         """`.to(...)`: a device, a dtype, another tensor, or several of them."""
@@ -676,7 +829,15 @@ class Evaluator:
         other = self.seen.get(id(where), NOTHING)
         if other.kind is Kind.TENSOR:
             device = other.device
-            return Value(Kind.TENSOR, device, None if device is not Device.HOST else False, receiver.boolean, receiver.scalar, other.by_name, origin=origin)
+            return Value(
+                Kind.TENSOR,
+                device,
+                None if device is not Device.HOST else False,
+                receiver.boolean,
+                receiver.scalar,
+                other.by_name,
+                origin=origin,
+            )
         if device is Device.UNKNOWN or other.kind is Kind.DTYPE:
             return receiver.but(pinned=False if receiver.device is Device.HOST else None, boolean=False, origin=origin)
         boolean = receiver.boolean and keyword(expr, "dtype") is None and len(expr.args) < 2
@@ -723,7 +884,11 @@ class Evaluator:
 
     def _is_layer_call(self, function: ast.Attribute, receiver: Value, arguments: list[Value]) -> bool:
         """`self.norm(x)`: a module called like a function gives a tensor where its input lives."""
-        if not isinstance(function.value, ast.Name) or function.value.id != "self" or not any(value.kind is Kind.TENSOR for value in arguments):
+        if (
+            not isinstance(function.value, ast.Name)
+            or function.value.id != "self"
+            or not any(value.kind is Kind.TENSOR for value in arguments)
+        ):
             return False
         return self.is_stored(receiver.class_name, function.attr)
 

@@ -8,6 +8,7 @@ when something asks for them, once, and never while they are being evaluated (so
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from launchlint.names import dotted
 from launchlint.rule import FunctionNode
@@ -16,10 +17,25 @@ from launchlint.values.annotations import value_of_annotation
 from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or, is_proof_of_tensor
 from launchlint.values.value import ARRAY, LIST, NONE, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
 
-_TAKES_LISTS = frozenset("cat stack concat hstack vstack block_diag broadcast_tensors meshgrid cartesian_prod is_tensor result_type where".split())
+_TAKES_LISTS = frozenset(
+    [
+        "cat",
+        "stack",
+        "concat",
+        "hstack",
+        "vstack",
+        "block_diag",
+        "broadcast_tensors",
+        "meshgrid",
+        "cartesian_prod",
+        "is_tensor",
+        "result_type",
+        "where",
+    ]
+)
 _CALL_DEPTH = 4  # how far helpers of the same file are followed
 _BASE_DEPTH = 6
-_TRIES: tuple[type[ast.Try], ...] = (ast.Try, *([ast.TryStar] if hasattr(ast, "TryStar") else []))  # type: ignore[list-item]
+_TRIES: tuple[type[ast.stmt], ...] = (ast.Try, *(getattr(ast, name) for name in ("TryStar",) if hasattr(ast, name)))
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -166,9 +182,9 @@ class Flow(Evaluator):
         if arguments.kwarg is not None:
             env[arguments.kwarg.arg] = Value(Kind.DICT, element=value_of_annotation(arguments.kwarg.annotation))
         first = [*arguments.posonlyargs, *arguments.args][:1]
-        if owner is not None and first and not any(name.endswith("staticmethod") for name in decorator_names(node)):
-            if not outer or first[0].arg in ("self", "cls"):
-                env[first[0].arg] = Value(Kind.OBJECT, class_name=owner.name)
+        is_method = owner is not None and not any(name.endswith("staticmethod") for name in decorator_names(node))
+        if owner is not None and is_method and first and (not outer or first[0].arg in ("self", "cls")):
+            env[first[0].arg] = Value(Kind.OBJECT, class_name=owner.name)
         return env
 
     def _prove_parameters(self, node: FunctionNode, env: Environment) -> None:
@@ -244,8 +260,9 @@ class Flow(Evaluator):
                     env[RETURNED] = join(env.get(RETURNED, NOTHING), self.evaluate(maybe, env))
             case ast.If():
                 self._if(node, env)
-            case ast.For(target=target, iter=iterated, body=body, orelse=orelse) | ast.AsyncFor(
-                target=target, iter=iterated, body=body, orelse=orelse
+            case (
+                ast.For(target=target, iter=iterated, body=body, orelse=orelse)
+                | ast.AsyncFor(target=target, iter=iterated, body=body, orelse=orelse)
             ):
                 self.store(target, self.element(self.evaluate(iterated, env)), env)
                 before = dict(env)
@@ -275,11 +292,15 @@ class Flow(Evaluator):
             case ast.Match(subject=subject, cases=cases):
                 self._match(subject, cases, env)
             case _ if isinstance(node, _TRIES):
-                self._block(node.body, env)
-                for handler in node.handlers:
-                    self._block(handler.body, env)
-                self._block(node.orelse, env)
-                self._block(node.finalbody, env)
+                self._try(node, env)
+
+    def _try(self, node: Any, env: Environment) -> None:
+        """`try` and, from Python 3.11 on, `try ... except*`, which is a type of its own."""
+        self._block(node.body, env)
+        for handler in node.handlers:
+            self._block(handler.body, env)
+        self._block(node.orelse, env)
+        self._block(node.finalbody, env)
 
     def _augment(self, node: ast.AugAssign, env: Environment) -> None:
         added = self.evaluate(node.value, env)

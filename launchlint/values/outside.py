@@ -102,4 +102,10 @@ def _agreed(texts: list[str]) -> Value:
     kinds = {value.kind for value in values}
     if len(kinds) != 1:
         return NOTHING
-    return TENSOR.but(by_name=True) if values[0].kind is Kind.TENSOR else values[0] if len(values) == 1 else Value(values[0].kind, by_name=True)
+    return (
+        TENSOR.but(by_name=True)
+        if values[0].kind is Kind.TENSOR
+        else values[0]
+        if len(values) == 1
+        else Value(values[0].kind, by_name=True)
+    )

@@ -68,7 +68,16 @@ class Value:
     def but(self, **changes: Any) -> Value:
         """A copy with changes."""
         copy = Value(
-            self.kind, self.device, self.pinned, self.boolean, self.scalar, self.by_name, self.class_name, self.element, self.elements, self.origin
+            self.kind,
+            self.device,
+            self.pinned,
+            self.boolean,
+            self.scalar,
+            self.by_name,
+            self.class_name,
+            self.element,
+            self.elements,
+            self.origin,
         )
         for name, change in changes.items():
             setattr(copy, name, change)
@@ -145,7 +154,11 @@ def _join_tensors(one: Value, other: Value) -> Value:
         device = Device.UNKNOWN
     pinned = one.pinned if one.pinned == other.pinned else False if False in (one.pinned, other.pinned) else None
     return one.but(
-        device=device, pinned=pinned, boolean=one.boolean and other.boolean, scalar=one.scalar and other.scalar, by_name=one.by_name or other.by_name
+        device=device,
+        pinned=pinned,
+        boolean=one.boolean and other.boolean,
+        scalar=one.scalar and other.scalar,
+        by_name=one.by_name or other.by_name,
     )
 
 

@@ -57,7 +57,8 @@ def _judge(node: ast.Call, host: ast.expr, limit: Level, ctx: Context) -> Iterat
         return
     yield Hit(
         node,
-        "`non_blocking=True` from pageable memory is not guaranteed to be asynchronous: the driver stages the copy and may make the host wait",
+        "`non_blocking=True` from pageable memory is not guaranteed to be asynchronous: "
+        "the driver stages the copy and may make the host wait",
         level,
         related=_made(value, host, ctx),
         fix=lambda: _fix(node, ctx),

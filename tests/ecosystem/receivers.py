@@ -70,7 +70,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--show", type=int, default=0)
     options = parser.parse_args(arguments)
     random_files = random.Random(options.seed)
-    paths = [path for path in sorted(options.root.rglob("*.py")) if b"import torch" in path.read_bytes() or b"from torch" in path.read_bytes()]
+    paths = [
+        path for path in sorted(options.root.rglob("*.py")) if b"import torch" in path.read_bytes() or b"from torch" in path.read_bytes()
+    ]
     counts: collections.Counter[str] = collections.Counter()
     shown: list[str] = []
     for path in random_files.sample(paths, min(options.files, len(paths))):
@@ -84,7 +86,8 @@ def main(arguments: list[str]) -> int:
             if value.kind is not Kind.UNKNOWN:
                 assert isinstance(node.func, ast.Attribute)
                 text = source.segment(node.func.value).replace("\n", " ")[:70]
-                shown.append(f"{path.relative_to(options.root)}:{node.lineno}  {text}  .{node.func.attr}  is a {value}{' (by name)' if value.by_name else ''}")
+                claim = f"is a {value}{' (by name)' if value.by_name else ''}"
+                shown.append(f"{path.relative_to(options.root)}:{node.lineno}  {text}  .{node.func.attr}  {claim}")
     total = sum(counts.values())
     for kind in ("tensor", "host", "other", "unknown"):
         print(f"{kind:8} {counts[kind]:6} {counts[kind] / max(1, total):6.1%}")

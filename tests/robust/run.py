@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import importlib.metadata
+import io
 import json
 import os
 import subprocess
