@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from launchlint.model import Level, Span
 from launchlint.names import dotted, last_name
 from launchlint.rule import Context, Hit, Silence
+from launchlint.trees import walk
 from launchlint.values import Device, Kind, Value
 from launchlint.values.conventions import value_of_name
 
@@ -322,7 +323,7 @@ def _twins_of(name: str, expr: ast.expr) -> Iterator[str]:
     stem = name.removesuffix("_gpu").removesuffix("_device").removesuffix("_tensor").removesuffix("_cuda")
     for suffix in _TWINS:
         yield stem + suffix
-    calls = {node.func.attr for node in ast.walk(expr) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
+    calls = {node.func.attr for node in walk(expr) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
     if "sum" in calls:
         yield from (f"{stem}_sum", f"total_{stem}")
     if calls & {"max", "amax"}:
@@ -339,7 +340,7 @@ def _names_so_far(ctx: Context) -> set[str]:
     found = {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
     late: set[str] = set()
     loaded: set[str] = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.Attribute(attr=name, ctx=ast.Store()) if node.lineno >= line:
                 late.add(name)
@@ -349,7 +350,7 @@ def _names_so_far(ctx: Context) -> set[str]:
                 loaded.add(name)
             case ast.Name(id=name, ctx=ast.Store()) if node.lineno < line:
                 found.add(name)
-    own = {last_name(node) for node in ast.walk(ctx.statement) if isinstance(getattr(node, "ctx", None), ast.Store)}
+    own = {last_name(node) for node in walk(ctx.statement) if isinstance(getattr(node, "ctx", None), ast.Store)}
     return (found | (loaded - late)) - own
 
 
@@ -364,7 +365,7 @@ def _read_before(base: ast.Name | ast.Attribute, ctx: Context) -> str:
                 if spelled in (dotted(target), dotted(target).partition(".")[0]):
                     return ""
             case ast.Assign() | ast.AugAssign() | ast.AnnAssign():
-                if any(dotted(node) == spelled for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), ast.Store)):
+                if any(dotted(node) == spelled for node in walk(statement) if isinstance(getattr(node, "ctx", None), ast.Store)):
                     return ""
     return ""
 
@@ -411,11 +412,11 @@ def host_source(expr: ast.expr, ctx: Context) -> str:
 
 def _stored_in(statement: ast.stmt) -> set[str]:
     """The names that a statement, or one inside it, binds."""
-    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return {node.id for node in walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def _names_in(expr: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(expr) if isinstance(node, ast.Name)}
+    return {node.id for node in walk(expr) if isinstance(node, ast.Name)}
 
 
 def uploaded(made: ast.expr, ctx: Context) -> ast.expr | None:

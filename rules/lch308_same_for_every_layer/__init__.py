@@ -51,16 +51,28 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
 
 @rule.on(ast.If, ast.While, ast.IfExp)
 def check_branch(node: ast.If | ast.While | ast.IfExp, ctx: Context) -> Iterator[Outcome]:
-    """`if (attn_metadata.lens > 0).any():`."""
-    match node.test:
-        case ast.Call(func=ast.Attribute(attr="any" | "all")) as test if _is_layer(ctx):
-            read = reads.operand(test, ctx)
-            if read is None or reads.says_host(read, ctx) or ctx.value(read).on_host:
-                return
-            origin = _origin(read, ctx)
-            if origin:
-                message = f"every layer asks the device about `{origin}`: once per step is enough, where that is built"
-                yield reads.outcome(test, read, Level.INFERRED, message, ctx)
+    """`if (attn_metadata.lens > 0).any():`, also as a part of the test."""
+    if not _is_layer(ctx):
+        return
+    pending = [node.test]
+    while pending:
+        match pending.pop():
+            case ast.BoolOp(values=values):
+                pending.extend(reversed(values))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                pending.append(operand)
+            case ast.Call(func=ast.Attribute(attr="any" | "all")) as test:
+                yield from _judge_question(test, ctx)
+
+
+def _judge_question(test: ast.Call, ctx: Context) -> Iterator[Outcome]:
+    read = reads.operand(test, ctx)
+    if read is None or reads.says_host(read, ctx) or ctx.value(read).on_host:
+        return
+    origin = _origin(read, ctx)
+    if origin:
+        message = f"every layer asks the device about `{origin}`: once per step is enough, where that is built"
+        yield reads.outcome(test, read, Level.INFERRED, message, ctx)
 
 
 def _operand(node: ast.Call, ctx: Context) -> ast.expr | None:

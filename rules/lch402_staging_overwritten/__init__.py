@@ -10,6 +10,7 @@ from launchlint import reads, uploads
 from launchlint.model import Level, Meta, Policy
 from launchlint.names import dotted, last_name
 from launchlint.rule import Context, Hit, Loop, Outcome, Rule
+from launchlint.trees import walk
 from launchlint.values import Device
 
 rule = Rule(
@@ -61,17 +62,15 @@ def _part(source: ast.expr, ctx: Context) -> str:
 def _written_after(node: ast.Call, name: str, part_read: str, ctx: Context) -> ast.expr | ast.stmt | None:
     """The first write to `name` behind the copy: later in the block, or earlier in the loop that runs both."""
     for statement in _rest_of_block(ctx.statement, ctx):
-        for part in ast.walk(statement):
+        for part in walk(statement):
             if _waits(part):
                 return None
             if _writes(part, name, part_read, ctx):
                 return part if isinstance(part, (ast.expr, ast.stmt)) else None
     around = [loop for loop in ctx.loops() if isinstance(loop, (ast.For, ast.While))]
-    if not around or _is_made_in(around[0], name) or any(_waits(part) for part in ast.walk(around[0])):
+    if not around or _is_made_in(around[0], name) or any(_waits(part) for part in walk(around[0])):
         return None
-    return next(
-        (part for part in ast.walk(around[0]) if _writes(part, name, part_read, ctx) and isinstance(part, (ast.expr, ast.stmt))), None
-    )
+    return next((part for part in walk(around[0]) if _writes(part, name, part_read, ctx) and isinstance(part, (ast.expr, ast.stmt))), None)
 
 
 def _rest_of_block(statement: ast.stmt, ctx: Context) -> Iterator[ast.stmt]:
@@ -109,5 +108,5 @@ def _spelled(target: ast.expr) -> str:
 def _is_made_in(loop: Loop, name: str) -> bool:
     """A buffer that every turn allocates anew is not the one that the last copy reads."""
     return any(
-        isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store) and dotted(node) == name for node in ast.walk(loop)
+        isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store) and dotted(node) == name for node in walk(loop)
     )
