@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import collections
 import functools
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from launchlint.hot import roles
-from launchlint.hot.roles import BaseRoot, Framework, Root
+from launchlint.hot.roles import BaseRoot, Framework, Globs, Root
 from launchlint.hot.summary import IN_TRAINING, MENTIONED, ONCE, ClassSummary, FileSummary, FunctionSummary
 from launchlint.model import Heat
 
@@ -707,13 +706,13 @@ class Graph:
 
 
 @functools.lru_cache(maxsize=65536)
-def _patterns_for(package: str, name: str) -> tuple[tuple[re.Pattern[str], Root, bool], ...]:
+def _patterns_for(package: str, name: str) -> tuple[tuple[Globs, Root, bool], ...]:
     """The patterns of whole functions that a function of this name may match, in order."""
     return tuple(
         (pattern, root, exact)
         for table in roles.tables_of(package)
         for pattern, root, exact in table.functions
-        if not exact or pattern.pattern.rpartition(")")[0].endswith(f".{name}")  # the rest of a translated glob is its end mark
+        if not exact or any(glob.endswith(f".{name}") for glob in pattern.patterns)
     )
 
 

@@ -73,6 +73,29 @@ KERNEL_PATH = re.compile(
 )
 
 
+class Globs:
+    """Globs over names, asked together. They are compiled when a name is first asked of them, since most belong to other
+    frameworks than the one at hand, and compiling all of them costs more than checking a file."""
+
+    __slots__ = ("_exact", "_pattern", "_wild", "patterns")
+
+    def __init__(self, patterns: list[str]) -> None:
+        self.patterns = tuple(patterns)
+        self._wild = [pattern for pattern in patterns if any(mark in pattern for mark in "*?[")]
+        self._exact = frozenset(patterns).difference(self._wild)
+        self._pattern: re.Pattern[str] | None = None
+
+    def match(self, name: str) -> bool:
+        """True if one of the globs matches all of `name`."""
+        if name in self._exact:
+            return True
+        if not self._wild:
+            return False
+        if self._pattern is None:
+            self._pattern = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in self._wild))
+        return self._pattern.match(name) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Root:
     """A place where the walk through the call graph starts."""
@@ -87,8 +110,8 @@ class BaseRoot:
     """These methods of a class and of everything that derives from it."""
 
     base: str
-    home: re.Pattern[str] | None
-    methods: re.Pattern[str]
+    home: Globs | None
+    methods: Globs
     root: Root
 
 
@@ -98,27 +121,24 @@ class Framework:
 
     name: str
     packages: tuple[str, ...]
-    functions: tuple[tuple[re.Pattern[str], Root, bool], ...]  # pattern, root, names the function exactly
+    functions: tuple[tuple[Globs, Root, bool], ...]  # pattern, root, names the function exactly
     bases: tuple[BaseRoot, ...]
     decorators: dict[str, Root]
-    walls: re.Pattern[str]
-    exceptions: re.Pattern[str]
-    weak: re.Pattern[str]
-    classes: re.Pattern[str]
-    paths: re.Pattern[str]
+    walls: Globs
+    exceptions: Globs
+    weak: Globs
+    classes: Globs
+    paths: Globs
     means: dict[str, tuple[str, ...]]
     intermediate: dict[str, str]  # class name -> the base of a root that it is known to derive from
     contexts: tuple[str, ...]
     comments: tuple[str, ...]
-    host_names: re.Pattern[str]  # names and keys that hold host memory by the project's own convention
+    host_names: Globs  # names and keys that hold host memory by the project's own convention
     host_keys: frozenset[str]  # what is read out of these lives on the host
 
 
-_NEVER = re.compile(r"(?!)")
-
-
-def _globs(patterns: list[str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{translate(pattern)})" for pattern in patterns)) if patterns else _NEVER
+def _globs(patterns: list[str]) -> Globs:
+    return Globs(patterns)
 
 
 @functools.cache
@@ -135,9 +155,9 @@ def _framework(name: str, table: dict[str, Any]) -> Framework:
         root = Root(entry.get("why", ""), entry.get("per", "step"), entry.get("off_launch_path", False))
         if "function" in entry:
             exact = "*" not in entry["function"].rpartition(".")[2]
-            functions.append((re.compile(translate(entry["function"])), root, exact))
+            functions.append((_globs([entry["function"]]), root, exact))
         elif "base" in entry:
-            home = re.compile(translate(entry["home"])) if "home" in entry else None
+            home = _globs([entry["home"]]) if "home" in entry else None
             bases.append(BaseRoot(entry["base"], home, _globs(entry["methods"]), root))
         for decorator in entry.get("decorators", []):
             decorators[decorator] = root
