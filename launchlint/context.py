@@ -10,6 +10,7 @@ from launchlint.rule import Frame, FunctionFacts, Loop
 from launchlint.scan import COMPREHENSIONS, LOOPS, ClassScope, Scan, Scope, Site
 from launchlint.settings import Settings
 from launchlint.source import Source
+from launchlint.trees import children
 from launchlint.values.evaluate import keyword
 from launchlint.values.flow import Flow
 from launchlint.values.value import NOTHING, Device, Value
@@ -65,7 +66,7 @@ class SiteContext:
             pending: list[ast.AST] = [root]
             while pending:
                 current = pending.pop()
-                for child in ast.iter_child_nodes(current):
+                for child in children(current):
                     self._parents[child] = current
                     pending.append(child)
         return self._parents.get(node)
@@ -127,7 +128,7 @@ class SiteContext:
                     continue
                 pending.extend(
                     reversed(
-                        [child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case))]
+                        [child for child in children(node) if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case))]
                     )
                 )
             elif isinstance(node, (ast.ExceptHandler, ast.match_case)):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from launchlint.names import dotted, last_name
 from launchlint.rule import Frame, FunctionNode
+from launchlint.trees import children, walk
 
 ALLOW_CONTEXTS = ("gpu_sync_allowed", "allow_gpu_sync", "sync_allowed", "allow_sync", "gpu_sync_ok")
 
@@ -64,7 +65,7 @@ def guards_before(node: ast.AST, statement: ast.stmt) -> Iterator[Guard]:
     """What stands before `node` in the same `and`: `if not x.is_cuda and torch.equal(x, y)`."""
     for group in _ands(statement):
         for index, operand in enumerate(group.values):
-            if index and any(item is node for item in ast.walk(operand)):
+            if index and any(item is node for item in walk(operand)):
                 for earlier in group.values[:index]:
                     text = _text(earlier)
                     negated = isinstance(earlier, ast.UnaryOp) and isinstance(earlier.op, ast.Not)
@@ -80,7 +81,7 @@ def _ands(statement: ast.stmt) -> Iterator[ast.BoolOp]:
         node = pending.pop()
         if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
             yield node
-        pending.extend(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+        pending.extend(child for child in children(node) if isinstance(child, ast.expr))
 
 
 def _guard(frame: Frame, allowed: tuple[str, ...]) -> Guard | None:
@@ -214,7 +215,7 @@ def _walk(body: list[ast.stmt]) -> Iterator[ast.AST]:
         node = pending.pop()
         yield node
         if isinstance(node, ast.stmt):
-            pending.extend(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt))
+            pending.extend(child for child in children(node) if isinstance(child, ast.stmt))
 
 
 def _is_periodic(test: ast.expr, text: str) -> bool:
@@ -238,7 +239,7 @@ def _size(expr: ast.expr) -> int:
     while pending and count < 200:
         node = pending.pop()
         count += 1
-        pending.extend(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+        pending.extend(child for child in children(node) if isinstance(child, ast.expr))
     return count
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from launchlint.facts import torch_operations
 from launchlint.names import dotted, last_name
 from launchlint.rule import Context, Loop
+from launchlint.trees import children, walk
 from launchlint.values.value import Kind
 
 FEW_TURNS = 4
@@ -56,7 +57,7 @@ def turned_names(loop: Loop) -> set[str]:
                     _bound(target, found)
             case ast.AugAssign(target=target) | ast.AnnAssign(target=target) | ast.NamedExpr(target=target) | ast.For(target=target):
                 _bound(target, found)
-        pending.extend(ast.iter_child_nodes(node))
+        pending.extend(children(node))
     return found
 
 
@@ -73,7 +74,7 @@ def _bound(target: ast.expr, found: set[str]) -> None:
 
 def mentions(expr: ast.AST, names: set[str]) -> bool:
     """True if `expr` uses one of `names`."""
-    return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(expr))
+    return any(isinstance(node, ast.Name) and node.id in names for node in walk(expr))
 
 
 def iterated(loop: Loop) -> ast.expr | None:
@@ -151,13 +152,13 @@ def _is_read_first(name: str, loop: ast.For | ast.While, store: ast.stmt) -> boo
     for node in loop.body:
         if node is store:
             return True
-        if any(isinstance(item, ast.Name) and item.id == name and isinstance(item.ctx, ast.Store) for item in ast.walk(node)):
+        if any(isinstance(item, ast.Name) and item.id == name and isinstance(item.ctx, ast.Store) for item in walk(node)):
             return False
     return True
 
 
 def _some(expr: ast.expr, limit: int) -> Iterator[ast.AST]:
-    for count, node in enumerate(ast.walk(expr)):
+    for count, node in enumerate(walk(expr)):
         if count >= limit:
             return
         yield node
@@ -184,7 +185,7 @@ def calls_in(loop: Loop) -> Iterator[ast.Call]:
         if isinstance(node, ast.Call):
             yield node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            pending.extend(ast.iter_child_nodes(node))
+            pending.extend(children(node))
 
 
 def heavy_call(loop: Loop, ctx: Context) -> ast.Call | None:
@@ -204,7 +205,7 @@ def heavy_call(loop: Loop, ctx: Context) -> ast.Call | None:
             if value.kind is Kind.OBJECT:
                 return call
     for node in body_of(loop):
-        if any(isinstance(item, ast.BinOp) and isinstance(item.op, ast.MatMult) for item in ast.walk(node)):
+        if any(isinstance(item, ast.BinOp) and isinstance(item.op, ast.MatMult) for item in walk(node)):
             return next(iter(calls_in(loop)), ast.Call(ast.Name("matmul"), [], []))
     return None
 

@@ -11,6 +11,8 @@ import functools
 import re
 from dataclasses import dataclass, field
 
+from launchlint.trees import walk
+
 # Names under which torch's own submodules are usually imported.
 ALIASES = {
     "torch.nn.functional": "torch.nn.functional",
@@ -23,15 +25,13 @@ def dotted(expr: ast.AST) -> str:
 
     A call inside the chain gives an empty string: `f().x` is not `f.x`.
     """
-    parts: list[str] = []
-    while isinstance(expr, ast.Attribute):
-        parts.append(expr.attr)
+    if expr.__class__ is ast.Name:
+        return expr.id
+    spelled = ""
+    while expr.__class__ is ast.Attribute:
+        spelled = f".{expr.attr}{spelled}"
         expr = expr.value
-    if not isinstance(expr, ast.Name):
-        return ""
-    parts.append(expr.id)
-    parts.reverse()
-    return ".".join(parts)
+    return f"{expr.id}{spelled}" if expr.__class__ is ast.Name else ""
 
 
 def last_name(expr: ast.AST) -> str:
@@ -123,17 +123,9 @@ def find_rebound(tree: ast.Module, text: str, names: Names) -> None:
         suspects.add("torch")
     if not suspects:
         return
-    pending: list[ast.AST] = [tree]
-    while pending:  # `ast.walk` takes twice as long
-        node = pending.pop()
+    for node in walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) if name in suspects:
                 names.rebound.add(name)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name) if name in suspects:
                 names.rebound.add(name)
-        for field_name in node._fields:
-            child = getattr(node, field_name, None)
-            if isinstance(child, list):
-                pending += [item for item in child if isinstance(item, ast.AST)]
-            elif isinstance(child, ast.AST):
-                pending.append(child)

@@ -7,6 +7,7 @@ import ast
 from launchlint.model import Level
 from launchlint.names import dotted
 from launchlint.rule import Context
+from launchlint.trees import walk
 from launchlint.values.evaluate import has_splat
 from launchlint.values.value import Device, Kind, Value
 
@@ -127,7 +128,7 @@ def registered_attribute(expr: ast.expr, ctx: Context) -> str:
     root = root_of(expr, ctx)
     if owner is None or not isinstance(root, ast.Attribute) or not isinstance(root.value, ast.Name) or root.value.id != "self":
         return ""
-    return root.attr if any(_registers(node, root.attr) for node in ast.walk(owner)) else ""
+    return root.attr if any(_registers(node, root.attr) for node in walk(owner)) else ""
 
 
 def _registers(node: ast.AST, attribute: str) -> bool:
@@ -191,7 +192,7 @@ def _returns_early(kept: set[str], ctx: Context) -> bool:
         if (
             isinstance(statement, ast.If)
             and _attributes_in(statement.test) & kept
-            and any(isinstance(node, ast.Return) for node in ast.walk(statement))
+            and any(isinstance(node, ast.Return) for node in walk(statement))
         ):
             return True
     return False
@@ -208,7 +209,7 @@ def _tests_what_it_stores(node: ast.If) -> bool:
 def _attributes_in(expr: ast.expr) -> set[str]:
     """`self.x` for every attribute of self in `expr`, also behind `getattr(self, "x", None)`."""
     found: set[str] = set()
-    for node in ast.walk(expr):
+    for node in walk(expr):
         match node:
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
                 found.add(f"self.{name}")

@@ -17,6 +17,7 @@ from launchlint.guards import is_once_test
 from launchlint.names import Names, dotted
 from launchlint.rule import FunctionNode
 from launchlint.scan import BLOCKS, CACHES, FUNCTIONS, bodies, child_fields, decorator_names, is_kernel, is_kernel_file
+from launchlint.trees import children
 
 ONCE = 1  # the call stands behind a test that lets it run once
 IN_TRAINING = 4  # the call stands in a loop that trains
@@ -543,7 +544,7 @@ def _is_training(node: ast.For | ast.While) -> bool:
             if attribute == "step" and "optim" in dotted(item.func.value).lower():
                 return True
         if item.__class__ not in FUNCTIONS and item.__class__ is not ast.ClassDef:
-            pending.extend(ast.iter_child_nodes(item))
+            pending.extend(children(item))
     return False
 
 

@@ -10,6 +10,7 @@ from launchlint.facts import torch_operations
 from launchlint.model import Applicability, Fix, Level, Meta, Policy
 from launchlint.names import last_name
 from launchlint.rule import Context, Hit, Loop, Outcome, Rule, Silence
+from launchlint.trees import walk
 from launchlint.values import Device
 
 rule = Rule(
@@ -82,7 +83,7 @@ def _appended(name: str, ctx: Context) -> Iterator[tuple[ast.expr, Loop]]:
     root = ctx.function.node
     if root is None:
         return
-    for loop in ast.walk(root):
+    for loop in walk(root):
         if isinstance(loop, (ast.For, ast.While)):
             for call in loops.calls_in(loop):
                 match call:
@@ -93,7 +94,7 @@ def _appended(name: str, ctx: Context) -> Iterator[tuple[ast.expr, Loop]]:
 def _factory(piece: ast.expr, ctx: Context) -> ast.Call | None:
     """The factory call in a piece, also below arithmetic and views: `torch.arange(n, device=d) + start`."""
     operations = torch_operations()
-    for node in ast.walk(piece):
+    for node in walk(piece):
         if not isinstance(node, ast.Call):
             continue
         name = ctx.name(node.func)

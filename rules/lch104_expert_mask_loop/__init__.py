@@ -10,6 +10,7 @@ from launchlint import loops
 from launchlint.model import Level, Meta, Policy
 from launchlint.names import last_name
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence
+from launchlint.trees import walk
 from launchlint.values import Device, Kind
 
 rule = Rule(
@@ -69,7 +70,7 @@ def _selection(node: ast.For, ctx: Context) -> ast.expr | None:
         if name != "where" or len(call.args) == 1:
             return call
     for inner in loops.body_of(node):
-        for item in ast.walk(inner):
+        for item in walk(inner):
             if isinstance(item, ast.Compare) and len(item.ops) == 1 and isinstance(item.ops[0], ast.Eq) and loops.mentions(item, turned):
                 value = ctx.value(item)
                 if value.is_tensor and value.boolean and value.device is not Device.HOST and _is_index(item, node):
@@ -80,13 +81,13 @@ def _selection(node: ast.For, ctx: Context) -> ast.expr | None:
 def _is_index(mask: ast.Compare, loop: ast.For) -> bool:
     """True if the mask, or a name that it is bound to, selects rows in the loop; as a factor it selects nothing."""
     names: set[str] = set()
-    for node in ast.walk(loop):
+    for node in walk(loop):
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if any(item is mask for item in ast.walk(value)):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if any(item is mask for item in walk(value)):
                 names.add(name)
-    for node in ast.walk(loop):
+    for node in walk(loop):
         if isinstance(node, ast.Subscript):
-            for part in ast.walk(node.slice):
+            for part in walk(node.slice):
                 if part is mask or (isinstance(part, ast.Name) and part.id in names):
                     return True
     return False

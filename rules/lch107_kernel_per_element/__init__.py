@@ -10,6 +10,7 @@ from launchlint import loops
 from launchlint.model import Level, Meta, Policy
 from launchlint.names import last_name
 from launchlint.rule import Context, Hit, Loop, Outcome, Rule, Silence
+from launchlint.trees import walk
 
 rule = Rule(
     Meta(
@@ -41,7 +42,7 @@ def check_helper(node: ast.For, ctx: Context) -> Iterator[Outcome]:
     """A function of this file that launches a kernel and nothing else of weight, called in a loop."""
     if _PARTS.search(f"{ctx.text(node.target)} {ctx.text(node.iter)}") or loops.heavy_call(node, ctx) is not None:
         return  # turns of that kind do more than launch what the helper launches
-    inner = [item for statement in node.body for item in ast.walk(statement) if isinstance(item, ast.For)]
+    inner = [item for statement in node.body for item in walk(statement) if isinstance(item, ast.For)]
     for call in loops.calls_in(node):
         if isinstance(call.func, ast.Name) and _launches(call.func.id, ctx) and not any(call in loops.calls_in(loop) for loop in inner):
             yield from _judge(call, call.func.id, node, ctx, Level.INFERRED)
@@ -80,5 +81,5 @@ def _launches(name: str, ctx: Context) -> bool:
     """True for a function of this file that launches a kernel outside any loop of its own."""
     for node in ctx.source.tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == name:
-            return any(isinstance(item, ast.Call) and _is_launch(item) for item in ast.walk(node))
+            return any(isinstance(item, ast.Call) and _is_launch(item) for item in walk(node))
     return False
