@@ -2,9 +2,9 @@
 
 ROOT is an unpacked wheel. Files that mention torch are drawn with a fixed seed and checked with every rule
 
-* each alone, as flake8 and pre-commit do (`alone`); then with astroid asked only for functions that have a finding, which are
-  looked at a second time (`+ look`); with astroid asked for everything (`+ values`), and for base classes too (`+ bases`); and, to
-  compare, with the summaries of the modules that the file imports, without astroid (`+ summaries`);
+* each alone, by itself (`alone`); then as flake8 and pre-commit do, with astroid asked only for functions with a finding, which
+  are looked at a second time (`+ look`); with astroid asked for everything (`+ values`), and for base classes too (`+ bases`);
+  and, to compare, with the summaries of the modules that the file imports, without astroid (`+ summaries`);
 * with the call graph of the whole tree (`tree`, `tree + look`, `tree + values`).
 
 Each way runs in a process of its own. A *question* is an expression whose value a rule asked for; it is open if the answer was
@@ -29,14 +29,14 @@ from unittest import mock
 
 from launchlint import registry
 from launchlint.context import SiteContext
-from launchlint.engine import Project, _FileCheck, check_source, read_source, summarize_file, summarize_source
+from launchlint.engine import Project, check_source, read_source, summarize_file, summarize_source
 from launchlint.hot import FileSummary, Graph
 from launchlint.model import Confidence
-from launchlint.scan import Scope, worth_parsing
+from launchlint.scan import worth_parsing
 from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
+from launchlint.values import modules
 from launchlint.values.astroid_session import Bounds, Session
-from launchlint.values.flow import Flow
 from launchlint.values.modules import Package, bases_of, make_outside, package_of
 from launchlint.values.value import Kind, Value
 
@@ -74,7 +74,7 @@ def measure(way: str, paths: list[Path], root: Path) -> Outcome:
         if way == "+ bases":
             changes.enter_context(_bases(session))
         if way.endswith("+ look"):
-            changes.enter_context(_second_look(session))
+            changes.enter_context(mock.patch.object(modules, "_run", session))
         for path in paths:
             try:
                 source = read_source(str(path))
@@ -96,6 +96,7 @@ def _check(way: str, source: Source, tree: Project | None, session: Session, out
         if way == "+ summaries":
             summaries += _imported(source.path, summaries[0])
         project = Project(summaries, SETTINGS)
+    project.looks_closer = way.endswith("+ look")  # what the engine does for a few files
     own = project.values
     if way.endswith(("+ values", "+ bases")):
         project.values = make_outside(own, source.path, SETTINGS, session)  # type: ignore[assignment]
@@ -126,30 +127,6 @@ def _recorded(outcome: Outcome) -> Iterator[None]:
         return found
 
     with mock.patch.object(SiteContext, "value", value):
-        yield
-
-
-@contextlib.contextmanager
-def _second_look(session: Session) -> Iterator[None]:
-    """A function with a finding is evaluated again, with what other modules say, and its findings are those of that look."""
-    plain = _FileCheck.scope
-    closer: dict[_FileCheck, tuple[Flow, set[Scope]]] = {}
-
-    def scope(self: _FileCheck, scope: Scope) -> None:
-        before = len(self.findings)
-        plain(self, scope)
-        if len(self.findings) == before:
-            return
-        del self.findings[before:]
-        if self not in closer:
-            closer.clear()
-            closer[self] = (Flow(self.found, make_outside(self.project.values, self.source.path, SETTINGS, session)), set())
-        kept = self._flow, self._evaluated
-        self._flow, self._evaluated = closer[self]
-        plain(self, scope)
-        self._flow, self._evaluated = kept
-
-    with mock.patch.object(_FileCheck, "scope", scope):
         yield
 
 
