@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -55,6 +54,8 @@ class Baseline:
         entries = [{"path": path, "code": code, "text": text, "count": count} for (path, code, text), count in sorted(self.known.items())]
         lines = ",\n".join(f"    {json.dumps(entry, ensure_ascii=False)}" for entry in entries)
         body = f"[\n{lines}\n  ]" if entries else "[]"
+        import tempfile
+
         handle, temporary = tempfile.mkstemp(prefix=".launchlint-", dir=os.path.dirname(os.path.abspath(self.path)))
         try:
             with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:

@@ -15,10 +15,8 @@ import functools
 import hashlib
 import json
 import os
-import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -42,6 +40,8 @@ def clean(root: str) -> bool:
     folder = os.path.join(root, FOLDER)
     if not _is_folder(folder):
         return False
+    import shutil
+
     shutil.rmtree(folder, ignore_errors=True)
     return not os.path.exists(folder)
 
@@ -330,6 +330,8 @@ def _is_folder(path: str) -> bool:
 
 def _write(place: str, data: bytes) -> None:
     """Write beside the place and move there: whoever reads sees the old entry or the new one."""
+    import tempfile
+
     descriptor, beside = tempfile.mkstemp(prefix=".new-", dir=os.path.dirname(place))
     try:
         with open(descriptor, "wb") as file:

@@ -8,17 +8,11 @@ there are. Between processes travel plain data only. Where processes cannot be h
 from __future__ import annotations
 
 import marshal
-import multiprocessing
 import os
-import pickle
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from launchlint import engine
 from launchlint.cache import Cache, Entry, digest_of, plain_look, read_look
@@ -29,10 +23,14 @@ from launchlint.rule import Rule
 from launchlint.settings import Settings
 from launchlint.source import MAX_BYTES
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 FEW_FILES = 50  # below, starting processes costs more than they save, and so does a cache
 CHUNK = 24
 Work = Callable[[list[str]], list[Any]]  # from the paths of a chunk to one result for each
-_LOST = (BrokenProcessPool, OSError, ImportError, pickle.PicklingError, AttributeError)
+
+# What processes need (pools, pickles) is imported where they are started: it costs more than checking one file.
 
 
 @dataclass(slots=True)
@@ -187,7 +185,7 @@ class Run:
                 for found in _in_processes(work, chunks, workers, here):
                     done += 1
                     yield found
-            except _LOST:
+            except (_Lost, OSError, ImportError, AttributeError):
                 pass
         for chunk in chunks[done:]:
             with here:
@@ -205,6 +203,10 @@ class Run:
 
 
 # ---------------------------------------------------------------- what runs in every process
+
+
+class _Lost(Exception):
+    """A process died, or what it should take or give cannot travel."""
 
 
 class _Shared:
@@ -225,6 +227,8 @@ class _Shared:
 
     def packed(self) -> bytes:
         """For a process that does not inherit our memory."""
+        import pickle
+
         summaries = [(file.path, file.module, file.plain()) for file in self.project.graph.files] if self.project is not None else None
         return pickle.dumps(([rule.meta.code for rule in self.rules], self.settings, marshal.dumps(summaries)))
 
@@ -238,6 +242,8 @@ def _shared() -> _Shared:
 def _start(packed: bytes | None) -> None:
     """Make a new process ready; without `packed` it has inherited everything."""
     import gc
+    import pickle
+    import signal
 
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started us says when to stop
@@ -265,6 +271,11 @@ def _check_chunk(paths: list[str]) -> list[FileReport]:
 
 
 def _in_processes(work: Work, chunks: list[list[str]], workers: int, here: _Shared) -> Iterator[list[Any]]:
+    import multiprocessing
+    import pickle
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
     method = _method(here)
     if method is None:
         raise OSError("these rules are known to this process only")
@@ -275,12 +286,16 @@ def _in_processes(work: Work, chunks: list[list[str]], workers: int, here: _Shar
             pending: list[Future[bytes]] = [pool.submit(_travel, work, chunk) for chunk in chunks]
             for future in pending:
                 yield _arrive(future.result())
+        except (BrokenProcessPool, pickle.PicklingError) as error:
+            raise _Lost from error
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _travel(work: Work, chunk: list[str]) -> bytes:
     """Results on their way to the process that asked: summaries as plain data, which is faster than pickling them."""
+    import pickle
+
     found = work(chunk)
     if work is _parse_chunk:
         plain = [
@@ -294,12 +309,17 @@ def _travel(work: Work, chunk: list[str]) -> bytes:
 def _arrive(data: bytes) -> list[Any]:
     if data[:1] == b"m":
         return [read_look(*each) for each in marshal.loads(data[1:])]
+    import pickle
+
     found: list[Any] = pickle.loads(data[1:])
     return found
 
 
 def _method(here: _Shared) -> str | None:
     """How to start processes: forked where that is safe (no other thread, and not on macOS), else anew."""
+    import multiprocessing
+    import threading
+
     methods = multiprocessing.get_all_start_methods()
     if "fork" in methods and threading.active_count() == 1 and os.uname().sysname == "Linux":
         return "fork"

@@ -8,7 +8,6 @@ them. Keys are kebab-case. A key, code or value that nobody knows is an error an
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import os
 import sys
@@ -350,6 +349,8 @@ def _defaults() -> dict[str, Any]:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`, did you mean 'select'?`, or nothing where nothing is near."""
+    import difflib
+
     near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
     return f", did you mean {near[0]!r}?" if near else ""
 

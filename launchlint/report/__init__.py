@@ -7,7 +7,6 @@ a format is adding a module.
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
 import os
 import pkgutil
@@ -181,6 +180,8 @@ def from_top(path: str) -> str:
 
 def fingerprint(key: str, occurrence: int) -> str:
     """A name for a finding that survives changes of other lines: code, path, the line's text, and which of its equals."""
+    import hashlib
+
     return hashlib.sha256(f"{key}\0{occurrence}".encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 

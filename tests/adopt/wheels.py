@@ -92,9 +92,8 @@ def main() -> int:
     plain, with_preset = measure(root, None), measure(root, options.preset)
     for name, counts in (("no preset", plain), (f"preset {options.preset}", with_preset)):
         silenced = ", ".join(f"{number} by {what}" for what, number in sorted(counts.silenced.items())) or "nothing"
-        print(
-            f"{name}: {counts.files} files, {len(counts.findings)} findings, silenced: {silenced}, on guarded lines: {len(counts.on_guarded)}"
-        )
+        guarded = f"on guarded lines: {len(counts.on_guarded)}"
+        print(f"{name}: {counts.files} files, {len(counts.findings)} findings, silenced: {silenced}, {guarded}")
     gone, new = sorted(plain.findings - with_preset.findings), sorted(with_preset.findings - plain.findings)
     print(f"only without: {len(gone)}, only with: {len(new)}")
     for place in (*gone, *new) if options.show else ():
