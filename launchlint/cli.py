@@ -119,7 +119,7 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     _add_settings(why)
     why.set_defaults(run=_why)
     shown = commands.add_parser("settings", help="show the settings in force and where each comes from")
-    shown.add_argument("paths", nargs="*", metavar="PATH", help="files or folders whose settings to show (default: here)")
+    shown.add_argument("paths", nargs="*", metavar="PATH", help="whose settings to show (default: here); of one file, with its overrides")
     _add_settings(shown)
     shown.set_defaults(run=_settings)
     completion = commands.add_parser("completion", help="print the completion script of a shell")
@@ -373,11 +373,15 @@ def _settings(options: argparse.Namespace) -> int:
 
     settings = _settings_of(options, options.paths)
     registry.select(settings)  # complains about unknown codes
+    if len(options.paths) == 1 and os.path.isfile(options.paths[0]):
+        settings = settings.explained_for(options.paths[0])
     given = dict(settings.given)
     lines = [f"# from {settings.file or 'no settings file'}; globs are relative to {settings.root}"]
     for field in dataclasses.fields(settings):
         if field.name not in INTERNAL:
-            lines.append(f"{kebab(field.name)} = {_toml_value(getattr(settings, field.name))}  # {given.get(field.name, 'default')}")
+            value = getattr(settings, field.name)
+            shown = "{}" if field.name == "per_file_ignores" and not value else _toml_value(value)
+            lines.append(f"{kebab(field.name)} = {shown}  # {given.get(field.name, 'default')}")
     for override in settings.overrides:
         lines += ["", "[[overrides]]", f"files = {_toml_value(override.files)}"]
         lines += [f"{kebab(name)} = {_toml_value(value)}" for name, value in override.changes]

@@ -73,6 +73,15 @@ class Settings:
             return self
         return _overridden(self, self.relative(path))
 
+    def explained_for(self, path: str) -> Settings:
+        """The same as `for_file`, with `given` saying which override set what."""
+        relative = self.relative(path)
+        given = dict(self.given)
+        for number, override in enumerate(self.overrides, 1):
+            if _matches(override.files, relative):
+                given |= dict.fromkeys(dict(override.changes), f"{self.file}: overrides[{number}]")
+        return dataclasses.replace(self.for_file(path), overrides=(), given=tuple(given.items()))
+
     def with_override(self, override: Override) -> Settings:
         """The settings of a file that this one override matches."""
         return dataclasses.replace(self, **dict(override.changes), overrides=(), of_file=True)

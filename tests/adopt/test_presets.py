@@ -144,3 +144,29 @@ def test_a_region_as_a_decorator(capsys: pytest.CaptureFixture[str], decorator: 
     assert check(capsys, "plugin.py") == []
     Path("plugin.py").write_text(PLUGIN.replace("    def execute", f"    @{decorator}\n    def execute"), encoding="utf-8")
     assert check(capsys, "plugin.py") == ["plugin.py:10:LCH201"], "it speaks for its own function and not for what that calls"
+
+
+def test_settings_of_one_file_say_which_override_set_what(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("launchlint.toml").write_text(
+        'min-confidence = "high"\n[[overrides]]\nfiles = ["kernels/**"]\nignore = ["LCH1"]\nmin-confidence = "low"\n', encoding="utf-8"
+    )
+    for name in ("kernels/a.py", "other.py"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text("x = 1\n", encoding="utf-8")
+    cli.main(["settings", "kernels/a.py"])
+    lines = capsys.readouterr().out.splitlines()
+    (confidence,) = (line for line in lines if line.startswith("min-confidence"))
+    assert confidence.startswith('min-confidence = "low"  # ') and confidence.endswith("launchlint.toml: overrides[1]")
+    cli.main(["settings", "other.py"])
+    assert 'min-confidence = "high"' in capsys.readouterr().out
+
+
+def test_what_settings_prints_can_be_read_again(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("launchlint.toml").write_text('cold = ["a.*"]\n[per-file-ignores]\n"x*" = ["LCH1"]\n', encoding="utf-8")
+    cli.main(["settings"])
+    first = capsys.readouterr().out
+    Path("again").mkdir()
+    Path("again/launchlint.toml").write_text(first, encoding="utf-8")
+    cli.main(["settings", "--config", "again/launchlint.toml"])
+    again = capsys.readouterr().out
+    assert [line.partition("  # ")[0] for line in again.splitlines()[1:]] == [line.partition("  # ")[0] for line in first.splitlines()[1:]]

@@ -12,7 +12,7 @@ import pytest
 from launchlint.hot.roles import Globs
 from tests.doors.environment import ROOT
 
-HEAVY = ("astroid", "rich", "torch", "numpy", "multiprocessing", "concurrent", "asyncio", "subprocess", "tempfile", "pathspec", "email", "http")
+HEAVY = ("astroid", "rich", "torch", "numpy", "multiprocessing", "concurrent", "asyncio", "subprocess", "tempfile", "pathspec", "email")
 CODE = """\
 import sys
 from launchlint.cli import main
