@@ -35,6 +35,9 @@ def check_constructor(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     if device is Device.HOST:
         yield Silence(node, "its device is the host")
         return
+    if _is_empty(data):
+        yield Silence(node, "an empty list holds nothing to copy")
+        return
     value = ctx.value(data)
     if value.kind is Kind.SCALAR:
         return  # LCH206 has more to say about a number
@@ -59,7 +62,12 @@ def check_method(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     if receiver.on_host or (asked is not None and ctx.device(asked) is Device.HOST):
         yield Silence(node, "its device is the host")
         return
+    if _is_empty(node.args[0]):
+        yield Silence(node, "an empty list holds nothing to copy")
+        return
     value = ctx.value(node.args[0])
+    if value.kind is Kind.SCALAR:
+        return  # LCH206 has more to say about a number
     level = min(uploads.host_level(node.args[0], value, ctx), Level.KNOWN)
     if level is Level.NO:
         yield Silence(node, f"its data is a {value}")
@@ -67,9 +75,13 @@ def check_method(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     yield _hit(node, node.args[0], max(level, Level.INFERRED), ctx)
 
 
+def _is_empty(data: ast.expr) -> bool:
+    return isinstance(data, (ast.List, ast.Tuple)) and not data.elts
+
+
 def _hit(node: ast.Call, data: ast.expr, level: Level, ctx: Context) -> Hit:
     value = ctx.value(data)
-    kind = {Kind.ARRAY: "a numpy array", Kind.SCALAR: "a number", Kind.TENSOR: "a host tensor"}.get(value.kind, "host data")
+    kind = {Kind.ARRAY: "a numpy array", Kind.TENSOR: "a host tensor"}.get(value.kind, "host data")
     if value.kind in (Kind.LIST, Kind.TUPLE) or isinstance(data, (ast.List, ast.Tuple, ast.ListComp)):
         kind = "a list"
     return Hit(

@@ -22,6 +22,11 @@ rule = Rule(
     )
 )
 
+_MESSAGE = (
+    "one number is uploaded through pageable memory, and the host waits; operators take the number itself, "
+    "`torch.full` writes it on the device"
+)
+
 
 @rule.on(ast.Call, names=uploads.CONSTRUCTORS)
 def check_constructor(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
@@ -36,13 +41,20 @@ def check_constructor(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         yield Silence(node, "its device is the host")
         return
     level = Level.KNOWN if device is Device.DEVICE else Level.INFERRED
-    yield Hit(
-        node,
-        "one number is uploaded through pageable memory, and the host waits; operators take the number itself, "
-        "`torch.full` writes it on the device",
-        level,
-        fix=lambda: _fix(node, ctx),
-    )
+    yield Hit(node, _MESSAGE, level, fix=lambda: _fix(node, ctx))
+
+
+@rule.on(ast.Call, names=("new_tensor",))
+def check_method(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
+    """`x.new_tensor(0.5)`: the device is that of `x`."""
+    if not isinstance(node.func, ast.Attribute) or not node.args or ctx.value(node.args[0]).kind is not Kind.SCALAR:
+        return
+    asked = ctx.keyword(node, "device")
+    receiver = ctx.value(node.func.value)
+    if receiver.on_host or (asked is not None and ctx.device(asked) is Device.HOST):
+        yield Silence(node, "its device is the host")
+        return
+    yield Hit(node, _MESSAGE, Level.KNOWN if receiver.on_device and not receiver.by_name else Level.INFERRED)
 
 
 @rule.on(ast.Assign, when=stores_item)
