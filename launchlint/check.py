@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import argparse
 
     from launchlint.changes import Changes
+    from launchlint.cache import Cache
     from launchlint.engine import Report
     from launchlint.model import FileReport, Finding, Problem
     from launchlint.report import Result
@@ -68,12 +69,14 @@ class Linter:
         jobs: int,
         baseline: Baseline | None,
         changes: Callable[[], Changes] | None = None,
+        cached: bool = False,
     ) -> None:
         self.settings = settings
         self.rules = rules
         self.jobs = jobs
         self.baseline = baseline
         self.changes = changes
+        self.cached = cached
         self.gone = 0  # entries of the baseline that the last run over files did not find any more
 
     def files(self, paths: Sequence[str], progress: Callable[[int], None] | None = None) -> Report:
@@ -82,7 +85,8 @@ class Linter:
         from launchlint.report import read
 
         changes = self.changes() if self.changes else None
-        report = engine.check_files(paths, self.rules, self.settings, jobs=self.jobs, progress=progress)
+        kept = self._cache() if self.cached and len(paths) >= engine.FEW_FILES else None
+        report = engine.check_files(paths, self.rules, self.settings, jobs=self.jobs, progress=progress, cache=kept)
         if self.baseline is None and changes is None:
             return report
         seen: Counter[Key] = Counter()
@@ -94,6 +98,11 @@ class Linter:
         if self.baseline is not None:
             self.gone = self.baseline.gone(seen, paths, self.settings).total()
         return report
+
+    def _cache(self) -> Cache | None:
+        from launchlint.cache import open_cache
+
+        return open_cache(self.settings, self.rules)
 
     def _new(self, file: FileReport, source: Source, changes: Changes | None) -> FileReport:
         """The report without what is known, and without what has not changed."""
@@ -121,7 +130,8 @@ class _Check:
         self.options = options
         self.settings = settings
         self.outputs = outputs
-        self.linter = Linter(settings, rules, options.jobs or _cores(), _baseline(options, settings), _changes(options))
+        jobs, known = options.jobs or _cores(), _baseline(options, settings)
+        self.linter = Linter(settings, rules, jobs, known, _changes(options), not options.no_cache)
         self.fixing = settings.fix or options.diff
 
     def files(self, paths: Sequence[str]) -> int:

@@ -22,7 +22,7 @@ EXCLUDED = frozenset(
     (
         *(".bzr", ".git", ".hg", ".svn", ".direnv", ".venv", "venv", ".nox", ".tox", "node_modules", "site-packages"),
         *(".eggs", "__pypackages__", "_build", "build", "dist", "__pycache__", ".ipynb_checkpoints"),
-        *(".mypy_cache", ".pytest_cache", ".pytype", ".ruff_cache"),
+        *(".mypy_cache", ".pytest_cache", ".pytype", ".ruff_cache", ".launchlint_cache"),
     )
 )
 

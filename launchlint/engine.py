@@ -36,6 +36,7 @@ _COLD = Verdict(Heat.COLD, "device code")
 _UNKNOWN = Verdict(Heat.NOTHING, "not part of a function")
 _UPLOADS = "uploads"
 CLOSER_FILES = 50  # below, functions with a finding are looked at again with what unchecked modules of the package say
+FEW_FILES = 50  # below, neither more processes nor a cache would pay
 
 
 @dataclass(slots=True)

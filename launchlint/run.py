@@ -26,7 +26,6 @@ from launchlint.source import MAX_BYTES
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-FEW_FILES = 50  # below, starting processes costs more than they save, and so does a cache
 CHUNK = 24
 Work = Callable[[list[str]], list[Any]]  # from the paths of a chunk to one result for each
 
@@ -61,23 +60,27 @@ class Run:
         self.paths = paths
         self.rules = rules
         self.settings = settings
-        self.jobs = jobs if len(paths) >= FEW_FILES else 1
+        self.jobs = jobs if len(paths) >= engine.FEW_FILES else 1
         self.progress = progress
-        self.cache = cache if len(paths) >= FEW_FILES else None
+        self.cache = cache if len(paths) >= engine.FEW_FILES else None
+        self.is_complete = True  # nothing but these files was asked, so that the reports may be kept
         self.seconds: dict[str, float] = {}
         self.from_cache = 0
 
     def report(self) -> engine.Report:
         """Check the files."""
+        clock = time.perf_counter()
         looks = [self._known(path) for path in self.paths]
         key = self._run_key(looks)
         files = self.cache.run(key, self.paths) if self.cache is not None else None
+        if self.cache is not None:
+            self._spent("cache", clock)
         if files is not None:
             self.from_cache = len(files)
             self._advance(len(files))
         else:
             files = self._check(looks)
-            if self.cache is not None:
+            if self.cache is not None and self.is_complete:
                 self.cache.keep_run(key, files)
         seconds = {name: round(spent, 3) for name, spent in self.seconds.items()}
         return engine.Report(files, {"files": len(files), "seconds": seconds, "from_cache": self.from_cache})
@@ -87,6 +90,7 @@ class Run:
         self._look(looks)
         clock = self._spent("summaries", clock)
         project = engine.Project([look.summary for look in looks if look.summary is not None], self.settings)
+        self.is_complete = not project.looks_closer
         clock = self._spent("graph", clock)
         reports = self._judge(looks, project)
         for look in looks:
@@ -161,7 +165,7 @@ class Run:
                 look = asked[done]
                 done += 1
                 reports[look.path] = report
-                if look.entry is not None and not report.problems:
+                if look.entry is not None and self.is_complete and not report.problems:
                     look.entry.keep_report(keys[look.path], report)
         return reports
 
@@ -351,4 +355,4 @@ def check(
         return Run(paths, rules, settings, jobs, None, None).report()
 
 
-__all__ = ["FEW_FILES", "Run", "check"]
+__all__ = ["Run", "check"]

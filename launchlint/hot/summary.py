@@ -117,7 +117,8 @@ def _read_function(index: int, plain: Any, classes: int) -> FunctionSummary:
     name, qualname, line, end, owner, parent, decorators, calls, parameters, made, returns, loads, kernel, cached, stub, lines = plain
     if not (isinstance(line, int) and isinstance(end, int) and -1 <= owner < classes and -1 <= parent < index):
         raise ValueError("no function")
-    read_calls = tuple((_word(spelled), int(flags)) for spelled, flags in calls)
+    shared = _shared_calls()
+    read_calls = tuple([shared.setdefault(call, call) for call in [(_word(spelled), int(flags)) for spelled, flags in calls]])
     read_lines = tuple((int(first), int(last)) for first, last in lines)
     return FunctionSummary(
         *(_word(name), _word(qualname), line, end, owner, parent, _words(decorators), read_calls, _table(parameters), _table(made)),
@@ -402,14 +403,26 @@ class _Walk:
     def _finish(self) -> FileSummary:
         summary = self.summary
         known = {function.name for function in summary.functions} | set(summary.imports)
+        shared = _shared_calls()
         stored: list[set[str]] = [set(described.attributes) for described in summary.classes]
         for function, calls, loads in zip(summary.functions, self.calls, self.loads, strict=True):
-            function.calls = tuple(call for call in calls if not call[1] & MENTIONED or "." in call[0] or call[0] in known)
+            kept = [call for call in calls if not call[1] & MENTIONED or "." in call[0] or call[0] in known]
+            function.calls = tuple([shared.setdefault(call, call) for call in kept])
             if function.class_index >= 0:
                 function.loads = tuple(sorted(loads - stored[function.class_index]))
         summary.mentions = tuple(name for name, _ in self.top_calls if name in known)
         summary.imports_torch = self.names.has_torch
         return summary
+
+
+_calls: dict[Call, Call] = {}
+
+
+def _shared_calls() -> dict[Call, Call]:
+    """Calls that were seen before: `len` is called in every file, and need not be kept for each."""
+    if len(_calls) > 200_000:
+        _calls.clear()
+    return _calls
 
 
 def _children(node: ast.AST) -> list[Any]:
