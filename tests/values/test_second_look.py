@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,17 @@ def test_each_decision_is_noted_once(tmp_path: Path) -> None:
     trace: list[Decision] = []
     engine.check_source(source, registry.select(SETTINGS), SETTINGS, project, trace)
     assert len({(decision.code, decision.span) for decision in trace}) == len(trace)
+
+
+def test_astroid_is_not_imported_without_a_finding(tmp_path: Path) -> None:
+    path = write(tmp_path, TENSOR)
+    Path(path).write_text(LINTED.replace(".max().item()", ".shape[0]"), encoding="utf-8")
+    program = (
+        "import sys\n"
+        "from launchlint import engine, registry\n"
+        "from launchlint.settings import Settings\n"
+        "import launchlint.values.modules\n"
+        f"engine.check_files([{path!r}], registry.select(Settings()), Settings())\n"
+        "sys.exit('astroid' in sys.modules)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
