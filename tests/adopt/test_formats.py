@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 
 from launchlint import registry
 from launchlint.model import Applicability, Confidence, Edit, FileReport, Finding, Fix, Hot, Problem, Related, Span
@@ -14,6 +16,7 @@ from launchlint.report import Result, formats, gather, render
 from launchlint.settings import Settings
 from launchlint.source import Source
 from tests.adopt.readers import READERS, Found, read_github, read_sarif
+from tests.doors.environment import ROOT
 
 ROCKET = "\N{ROCKET}"  # one code point, two UTF-16 units, four bytes
 TEXT = f'def forward(self):\n    name = "{ROCKET}"; value = upload(1)\n    for row in rows:\n        fill(row)\n'
@@ -108,6 +111,28 @@ def test_no_name_becomes_a_command() -> None:
     for line in text.splitlines():
         assert line.startswith(("::warning file=%3A%3A", "::notice title=launchlint::", "- "))
         assert line.startswith("::") or "##[" not in line
+
+
+def test_the_problem_matcher_of_the_page_reads_the_concise_format() -> None:
+    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    ((pattern,),) = (each["pattern"] for each in json.loads(page.partition("```json\n")[2].partition("```")[0])["problemMatcher"])
+    first = render("concise", result([finding()], "a b.py")).splitlines()[0]
+    match = re.fullmatch(pattern["regexp"], first)
+    assert match
+    read = {key: match[group] for key, group in pattern.items() if key != "regexp"}
+    assert read == {"file": "a b.py", "line": "2", "column": "25", "code": "LCH201", "message": "[list-to-device] a list goes up"}
+
+
+def test_the_jobs_of_the_page_are_yaml_and_use_inputs_and_hooks_that_exist() -> None:
+    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    github, gitlab, precommit = (yaml.safe_load(text.partition("```")[0]) for text in page.split("```yaml\n")[1:])
+    step = next(step for step in github["jobs"]["launchlint"]["steps"] if "launchlint" in step.get("uses", ""))
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["inputs"]
+    assert set(step["with"]) <= set(inputs)
+    asked = [word.partition("=")[0] for line in gitlab["launchlint"]["script"] for word in line.split() if word in formats() or "=" in word]
+    assert set(asked) == {"concise", "gitlab"}
+    hooks = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))}
+    assert {hook["id"] for hook in precommit["repos"][0]["hooks"]} <= hooks
 
 
 # ---------------------------------------------------------------- sarif, rdjsonl, gitlab
