@@ -22,6 +22,7 @@ _HOST_NAME = re.compile(r"(^|_)(cpu|np|numpy|host|pinned|list|lst|py|shape)(_ten
 _SAME_TENSOR = frozenset({"T", "mT", "H", "data", "values", "indices", "real"})
 _MADE_FROM = frozenset({"tensor", "as_tensor", "asarray", "from_numpy", "Tensor", "LongTensor", "IntTensor", "FloatTensor"})
 _MOVES = frozenset({"to", "cuda", "long", "int", "float", "contiguous", "flatten", "view", "reshape", "pin_memory", "clone", "detach"})
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
 _MANY = 40  # characters of source that a message still quotes
 
 
@@ -240,8 +241,40 @@ def outcome(
 
 
 def statement_group(ctx: Context) -> str:
-    """One name for all reads of one statement outside loops: after the first wait the others are short, and one cure serves all."""
-    return "" if ctx.loops() else f"LCH3:{id(ctx.statement)}"
+    """One name for the reads of one statement, and of simple statements that read one after the other, outside loops.
+
+    After the first wait nothing is queued, so the others are short, and one cure serves all.
+    """
+    if ctx.loops():
+        return ""
+    first = ctx.statement
+    if isinstance(first, _SIMPLE):
+        parent = ctx.parent(first)
+        for block in ("body", "orelse", "finalbody"):
+            statements = getattr(parent, block, None)
+            if isinstance(statements, list) and first in statements:
+                first = _first_of_run(statements, statements.index(first))
+    return f"LCH3:{id(first)}"
+
+
+def _first_of_run(statements: list[ast.stmt], index: int) -> ast.stmt:
+    first = index
+    while index and isinstance(statements[index - 1], _SIMPLE):
+        index -= 1
+        if _holds_read(statements[index]):
+            first = index
+        elif not _is_text(statements[index]):
+            break
+    return statements[first]
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """A string on a line of its own does nothing."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _holds_read(statement: ast.stmt) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr in READS for node in ast.walk(statement))
 
 
 def is_only_a_type_check(expr: ast.expr, ctx: Context) -> bool:
