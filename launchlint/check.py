@@ -17,8 +17,8 @@ from launchlint.streams import Trouble, complain, put, put_bytes, wants_colour, 
 if TYPE_CHECKING:
     import argparse
 
-    from launchlint.changes import Changes
     from launchlint.cache import Cache
+    from launchlint.changes import Changes
     from launchlint.engine import Report
     from launchlint.model import FileReport, Finding, Problem
     from launchlint.report import Result

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from launchlint.settings import Settings
 
-COMMANDS = ("check", "baseline", "rule", "explain", "rules", "why", "settings", "completion", "audit")
+COMMANDS = ("check", "baseline", "rule", "explain", "rules", "why", "settings", "cache", "completion", "audit")
 EPILOG = """\
 exit codes:
   0  nothing to report
@@ -122,6 +122,10 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     shown.add_argument("paths", nargs="*", metavar="PATH", help="whose settings to show (default: here); of one file, with its overrides")
     _add_settings(shown)
     shown.set_defaults(run=_settings)
+    cache = commands.add_parser("cache", help="delete the cache of the project here")
+    cache.add_argument("action", choices=("clean",), help="clean: delete .launchlint_cache at the root of the project")
+    _add_settings(cache)
+    cache.set_defaults(run=_cache)
     completion = commands.add_parser("completion", help="print the completion script of a shell")
     completion.add_argument("shell", choices=("bash", "fish", "zsh"))
     completion.set_defaults(run=lambda options: _completion(parser, options))
@@ -363,6 +367,13 @@ def _why(options: argparse.Namespace) -> int:
         return put(why.explain(path, int(line), _settings_of(options, [path])).rstrip("\n") + "\n")
     except (SourceError, OSError) as error:
         raise Trouble(f"{path}: {error}") from error
+
+
+def _cache(options: argparse.Namespace) -> int:
+    from launchlint.cache import FOLDER, clean
+
+    root = _settings_of(options, []).root or os.getcwd()
+    return put(f"{'deleted' if clean(root) else 'no cache to delete:'} {os.path.join(root, FOLDER)}\n")
 
 
 def _settings(options: argparse.Namespace) -> int:

@@ -23,6 +23,6 @@ def fake_rules(monkeypatch: pytest.MonkeyPatch) -> None:
 def fake_engine(monkeypatch: pytest.MonkeyPatch, fake_rules: None) -> None:
     """The fake linter in place of the engine."""
     module = ModuleType("launchlint.engine")
-    module.__dict__.update(check_source=fake.check_source, check_files=fake.check_files)
+    module.__dict__.update(check_source=fake.check_source, check_files=fake.check_files, FEW_FILES=50)
     monkeypatch.setitem(sys.modules, "launchlint.engine", module)
     monkeypatch.setattr(launchlint, "engine", module, raising=False)

@@ -66,7 +66,12 @@ def check_source(source: Source, rules: Sequence[Rule], settings: Settings, proj
 
 
 def check_files(
-    paths: Sequence[str], rules: Sequence[Rule], settings: Settings, jobs: int = 1, progress: Callable[[int], None] | None = None
+    paths: Sequence[str],
+    rules: Sequence[Rule],
+    settings: Settings,
+    jobs: int = 1,
+    progress: Callable[[int], None] | None = None,
+    cache: object = None,
 ) -> Report:
     """Each file on its own."""
     reports: list[FileReport] = []
