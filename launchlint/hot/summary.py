@@ -14,13 +14,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from launchlint.guards import is_once_test
-from launchlint.names import Names, dotted
+from launchlint.names import Names, dotted, last_name
 from launchlint.rule import FunctionNode
 from launchlint.scan import BLOCKS, CACHES, FUNCTIONS, bodies, child_fields, decorator_names, is_kernel, is_kernel_file
 from launchlint.trees import children
 
 ONCE = 1  # the call stands behind a test that lets it run once
-IN_TRAINING = 4  # the call stands in a loop that trains
+IN_TRAINING = 4  # the call stands in a loop that trains, or in the loop of a function that owns one
+RARELY = 8  # the call stands behind a test for warm-up, profiling or a dummy run
 MENTIONED = 2  # named, not called: a callback, a partial, a thread's target
 
 Call = tuple[str, int]  # what is called, as spelled ("f", "self.f", "a.b.f", "super().f", "?.f"), and flags
@@ -36,6 +37,9 @@ _NAMED = frozenset({ast.Name, ast.Attribute})
 _DEFINING = frozenset({*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom})
 _REGISTERING = frozenset({"custom_op", "register_custom_op", "triton_op", "impl", "register_kernel"})
 _LOADERS = ("loader", "batches", "data_iterator")
+# Functions that hold the loop over tokens themselves: what stands around the loop runs once per request.
+LOOP_OWNERS = frozenset({"generate", "_generate", "_sample", "_beam_search", "_assisted_decoding", "_contrastive_search", "_greedy_search"})
+_RARE_WORDS = ("warmup", "warm_up", "warming_up", "is_dummy", "dummy_run", "is_profile", "profile_run", "profiling")
 _ONCE_TESTS = (ast.UnaryOp, ast.Compare, ast.BoolOp)
 
 
@@ -239,6 +243,11 @@ class _Walk:
                         outer.append((node.body[::-1], function, owner, flags | ONCE))
                         stack = node.orelse[::-1]
                         continue
+                    if _is_rare_test(node.test):
+                        outer.append((stack, function, owner, flags))
+                        outer.append((node.body[::-1], function, owner, flags | RARELY))
+                        stack = node.orelse[::-1]
+                        continue
                     stack.append(node.test)
                     stack += node.body[::-1]
                     stack += node.orelse[::-1]
@@ -394,7 +403,8 @@ class _Walk:
             attributes[name] = (*known, found)
 
     def _loop(self, node: ast.For | ast.While, function: int) -> bool:
-        if _walks_loader(node) or (self.may_train and _is_training(node)):
+        owns = node.__class__ is ast.While and self.summary.functions[function].name in LOOP_OWNERS
+        if owns or _walks_loader(node) or (self.may_train and _is_training(node)):
             found = self.summary.functions[function]
             found.training_lines += ((node.lineno, node.end_lineno or node.lineno),)
             return True
@@ -541,6 +551,16 @@ def _walks_loader(node: ast.For | ast.While) -> bool:
         case ast.Call(func=ast.Name(id="enumerate" | "iter" | "tqdm" | "zip"), args=[first, *_]):
             walked = first
     return dotted(walked).rpartition(".")[2].lower().endswith(_LOADERS)
+
+
+def _is_rare_test(test: ast.expr) -> bool:
+    """`if req.is_warmup and ...`: the names of the test, looked at without a walk."""
+    operands = test.values if test.__class__ is ast.BoolOp and test.op.__class__ is ast.And else [test]
+    for operand in operands:
+        name = last_name(operand)
+        if name and any(word in name for word in _RARE_WORDS):
+            return True
+    return False
 
 
 def _is_training(node: ast.For | ast.While) -> bool:
