@@ -31,7 +31,7 @@ _SEEN_THROUGH = frozenset({"enumerate", "zip", "range", "reversed", "tqdm", "len
 # A loop over such a thing makes as many turns as the configuration says.
 _CONFIGURED = (
     "param_groups", "kv_cache_groups", "attn_groups", "num_layers", "self.layers", "n_layers", "num_heads", "kv_caches", "modules()",
-    "world_size", "num_stages", "tp_size",
+    "world_size", "num_stages", "tp_size", "num_shards", "depths",
 )  # fmt: skip
 
 
@@ -123,6 +123,10 @@ def walks_configuration(loop: Loop) -> bool:
     text = ast.unparse(walked) if len(list(_some(walked, 40))) < 40 else ""
     if text.endswith((".items()", ".values()", ".keys()")):
         return True
+    if isinstance(walked, ast.Call) and walked.args and last_name(walked.func) in _SEEN_THROUGH:
+        inner = iterated(loop)  # enumerate(sorted(table.items()))
+        if isinstance(inner, ast.Call) and last_name(inner.func) in ("items", "values", "keys"):
+            return True
     return any(word in text for word in _CONFIGURED)
 
 

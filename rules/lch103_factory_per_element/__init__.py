@@ -39,10 +39,13 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     """`torch.cat([torch.arange(n, device=d) for n in counts])`, and the same with a list that a loop fills."""
     if not ctx.name(node.func).startswith("torch.") or not node.args:
         return
-    for piece, loop in _pieces(node.args[0], ctx):
-        made = _factory(piece, ctx)
+    pieces = [(piece, _factory(piece, ctx), loop) for piece, loop in _pieces(node.args[0], ctx)]
+    for _, made, loop in pieces:
         if made is None:
             continue
+        if any(other is None and where is loop and _stands_in(made, piece, loop, ctx) for piece, other, where in pieces):
+            yield Silence(node, "a piece is made only for an item that gives none")
+            return
         value = ctx.value(made)
         if value.device is Device.HOST:
             yield Silence(node, "the pieces are made on the host")
@@ -89,6 +92,21 @@ def _appended(name: str, ctx: Context) -> Iterator[tuple[ast.expr, Loop]]:
                 match call:
                     case ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr="append"), args=[piece]) if held == name:
                         yield piece, loop
+
+
+def _stands_in(made: ast.Call, given: ast.expr, loop: Loop, ctx: Context) -> bool:
+    """True where a turn appends either `made` or `given`: in the two branches of an `if`, or one behind a `continue`."""
+    node: ast.AST | None = made
+    while node is not None and node is not loop:
+        parent = ctx.parent(node)
+        if isinstance(parent, ast.If):
+            branch, other = (parent.body, parent.orelse) if node in parent.body else (parent.orelse, parent.body)
+            if any(item is given for statement in other for item in walk(statement)):
+                return True
+            if branch and isinstance(branch[-1], ast.Continue):
+                return not any(item is given for statement in branch for item in walk(statement))
+        node = parent
+    return False
 
 
 def _factory(piece: ast.expr, ctx: Context) -> ast.Call | None:
