@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from launchlint.settings import Settings
 
-COMMANDS = ("check", "baseline", "rule", "explain", "rules", "why", "settings", "cache", "completion", "audit")
+COMMANDS = ("check", "baseline", "rule", "explain", "rules", "why", "settings", "cache", "completion", "audit", "server")
 EPILOG = """\
 exit codes:
   0  nothing to report
@@ -135,6 +135,9 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
         command.add_parser(commands)
     else:
         commands.add_parser("audit", help="count launches, waits and copies of a function without a GPU (needs torch)")
+    from launchlint.server.command import add_parser as add_server
+
+    add_server(commands)
     _check_command(parser, arguments)
     parser.set_defaults(run=lambda options: _no_command(parser, options))
     return parser
