@@ -92,67 +92,82 @@ class _Loops:
 # ---------------------------------------------------------------- git
 
 
-def since(revision: str) -> Changes:
-    """What the working tree has beyond the last commit it shares with `revision`, files not yet added included.
+def since(revision: str, folder: str) -> Changes:
+    """What the working tree around `folder` has beyond the last commit it shares with `revision`, files not yet added included.
 
     `auto` stands for what the surroundings name: what a push would send under pre-commit, the target of a pull or merge
     request in CI, the upstream branch, or the default branch of `origin`. Raise Trouble where git cannot say.
     """
-    top = os.path.realpath(_git("rev-parse", "--show-toplevel").decode(errors="surrogateescape").rstrip("\n"))
-    commit = _commit(_automatic() if revision == AUTO else revision)
-    base = _try_git("merge-base", commit, "HEAD")
+    git = Git(folder)
+    top = git.top()
+    commit = git.commit(git.automatic() if revision == AUTO else revision)
+    base = git.attempt("merge-base", commit, "HEAD")
     start = base.decode().strip() if base else commit
     options = ("--unified=0", "--find-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
-    patch = _git("-c", "core.quotePath=false", "diff", *options, "--diff-filter=d", "--ignore-submodules", start, "--", cwd=top)
+    git = Git(top)
+    patch = git.run("-c", "core.quotePath=false", "diff", *options, "--diff-filter=d", "--ignore-submodules", start, "--")
     changes = Changes("--since", _resolve(read_patch(patch), [top]))
-    untracked = _git("ls-files", "--others", "--exclude-standard", "-z", cwd=top)
+    untracked = git.run("ls-files", "--others", "--exclude-standard", "-z")
     changes.whole = {os.path.join(top, os.fsdecode(name)) for name in untracked.split(b"\0") if name}
     return changes
 
 
-def _commit(revision: str) -> str:
-    found = _try_git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    if not found:
-        shallow = (_try_git("rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
-        hint = "; this clone is shallow, fetch its history first" if shallow else ""
-        raise Trouble(f"--since {revision}: git knows no such revision here{hint}")
-    return found.decode().strip()
+@dataclass(frozen=True, slots=True)
+class Git:
+    """git, asked in a folder."""
 
+    folder: str
 
-def _automatic() -> str:
-    """The revision that `auto` stands for."""
-    for variable, prefix in (("PRE_COMMIT_FROM_REF", ""), ("GITHUB_BASE_REF", "origin/"), ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "")):
-        if value := os.environ.get(variable):
-            return prefix + value
-    for revision in ("@{upstream}", "origin/HEAD"):
-        if _try_git("rev-parse", "--verify", "--quiet", revision):
-            return revision
-    raise Trouble("--since auto: nothing says what to compare with: no pull request, no upstream branch, no origin/HEAD; name a revision")
+    def run(self, *arguments: str) -> bytes:
+        """What git prints; raise Trouble with its own words where it fails."""
+        try:
+            done = subprocess.run(["git", *arguments], cwd=self.folder, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        except OSError as error:
+            raise Trouble(f"--since: git cannot be run: {error.strerror or error}") from error
+        if done.returncode:
+            reason = done.stderr.decode(errors="replace").strip().splitlines()
+            raise Trouble(f"--since: git {arguments[0]} failed: {reason[-1] if reason else f'exit code {done.returncode}'}")
+        return done.stdout
 
+    def attempt(self, *arguments: str) -> bytes | None:
+        """What git prints, or None where it fails."""
+        try:
+            return self.run(*arguments)
+        except Trouble:
+            return None
 
-def _git(*arguments: str, cwd: str | None = None) -> bytes:
-    try:
-        done = subprocess.run(["git", *arguments], cwd=cwd, capture_output=True, stdin=subprocess.DEVNULL, check=False)
-    except OSError as error:
-        raise Trouble(f"--since: git cannot be run: {error.strerror or error}") from error
-    if done.returncode:
-        reason = done.stderr.decode(errors="replace").strip().splitlines()
-        raise Trouble(f"--since: git {arguments[0]} failed: {reason[-1] if reason else f'exit code {done.returncode}'}")
-    return done.stdout
+    def top(self) -> str:
+        """The real path of the top of the working tree."""
+        return os.path.realpath(os.fsdecode(self.run("rev-parse", "--show-toplevel")).rstrip("\n"))
 
+    def commit(self, revision: str) -> str:
+        """The name of the commit that a revision means."""
+        found = self.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        if not found:
+            shallow = (self.attempt("rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
+            hint = "; this clone is shallow, fetch its history first" if shallow else ""
+            raise Trouble(f"--since {revision}: git knows no such revision here{hint}")
+        return found.decode().strip()
 
-def _try_git(*arguments: str) -> bytes | None:
-    try:
-        return _git(*arguments)
-    except Trouble:
-        return None
+    def automatic(self) -> str:
+        """The revision that `auto` stands for."""
+        for variable, prefix in (("PRE_COMMIT_FROM_REF", ""), ("GITHUB_BASE_REF", "origin/"), ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "")):
+            if value := os.environ.get(variable):
+                return prefix + value
+        for revision in ("@{upstream}", "origin/HEAD"):
+            if self.attempt("rev-parse", "--verify", "--quiet", revision):
+                return revision
+        raise Trouble(
+            "--since auto: nothing says what to compare with: no pull request, no upstream branch, no origin/HEAD; name a revision"
+        )
 
 
 # ---------------------------------------------------------------- patches
 
 
-def of_patch(path: str) -> Changes:
-    """What a patch says (`-` reads standard input); its paths are those of the repository, or of the working directory.
+def of_patch(path: str, folder: str) -> Changes:
+    """What a patch says (`-` reads standard input); its paths are those of the repository around `folder`, or of the working
+    directory.
 
     Raise Trouble where the file cannot be read or is no patch.
     """
@@ -166,7 +181,7 @@ def of_patch(path: str) -> Changes:
         raise Trouble(f"{path}: {error.strerror or error}") from error
     if data.strip() and b"\n+++ " not in b"\n" + data and b"diff --git " not in data:
         raise Trouble(f"{path}: not a unified diff")
-    top = _try_git("rev-parse", "--show-toplevel")
+    top = Git(folder).attempt("rev-parse", "--show-toplevel")
     roots = [os.fsdecode(top).rstrip("\n")] if top else []
     return Changes("--diff-file", _resolve(read_patch(data), [*roots, os.getcwd()]))
 

@@ -322,10 +322,14 @@ def _changes(options: argparse.Namespace) -> Callable[[], Changes] | None:
     if options.since is None and options.diff_file is None:
         return None
     from launchlint import changes
+    from launchlint.settings import start_of
 
+    folder = start_of(options.paths)
+    if not os.path.isdir(folder):
+        folder = os.curdir  # what was named is not there, which discovery will tell
     if options.since is not None:
-        return lambda: changes.since(options.since)
-    patch = changes.of_patch(options.diff_file)
+        return lambda: changes.since(options.since, folder)
+    patch = changes.of_patch(options.diff_file, folder)
     return lambda: patch
 
 

@@ -170,6 +170,16 @@ def test_wrong_use_is_two_with_one_line(
     assert "Traceback" not in err
 
 
+def test_the_repository_is_that_of_what_is_checked(
+    repository: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.put("src/model.py", NEW)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    assert check(capsys, "--since", "HEAD", "repository") == [("repository/src/model.py", line_of(NEW, "order ="), "LCH201")]
+    assert cli.main(["check", "--since", "HEAD", "repository/gone/file.py"]) == 2
+
+
 def test_outside_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
