@@ -10,19 +10,20 @@ import ast
 import contextlib
 import gc
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from launchlint import suppress
 from launchlint.context import SiteContext
-from launchlint.guards import Guard, guards_before, guards_of
+from launchlint.guards import Guard, guards_before, guards_of, guards_of_returns
 from launchlint.hot import FileSummary, Graph, Verdict, summarize
 from launchlint.hot.roles import cold_path, kernel_path
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
 from launchlint.modules import module_of
 from launchlint.rule import Check, FunctionFacts, FunctionNode, Hit, Outcome, Rule, Silence
-from launchlint.scan import Interest, Scan, Scope, Site, Wanted, scan, worth_parsing
+from launchlint.scan import Interest, Scan, Scope, Site, Wanted, decorator_names, scan, worth_parsing
 from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
 from launchlint.values.flow import Flow
@@ -35,6 +36,7 @@ Progress = Callable[[int], None]
 _COLD = Verdict(Heat.COLD, "device code")
 _UNKNOWN = Verdict(Heat.NOTHING, "not part of a function")
 _UPLOADS = "uploads"
+REPLACING = re.compile(r"use_\w*_implementation$|use_kernel\w*$|\w*_from_hub$|register_\w*_implementation$")
 CLOSER_FILES = 50  # below, functions with a finding are looked at again with what unchecked modules of the package say
 FEW_FILES = 50  # below, neither more processes nor a cache would pay
 
@@ -269,7 +271,8 @@ class _FileCheck:
             self._note(rule, span, outcome.level, heat, None, f"the policy has no cell for value {outcome.level} and heat {heat}")
             return None
         around = guards_of(site.frame, self.settings.allow_regions, _functions_around(context.scope))
-        for guard in itertools.chain(around, guards_before(site.node, site.statement)):
+        earlier = guards_of_returns(context.scope.node, site.statement.lineno)
+        for guard in itertools.chain(around, guards_before(outcome.node, site.statement), earlier, self._replaced(context.scope)):
             if guard.effect == "allow":
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 self.allowed.setdefault(span, (Finding(rule.meta.code, span, outcome.message, confidence), f"region: {guard.name}"))
@@ -288,6 +291,14 @@ class _FileCheck:
             "reported" if confidence >= self.settings.min_confidence else "below the asked confidence",
         )
         return _Candidate(rule, outcome, confidence, span, outcome.group or self._group(rule, context))
+
+    @staticmethod
+    def _replaced(scope: Scope) -> Iterator[Guard]:
+        """A class whose decorator swaps in another implementation: what is written is the reference."""
+        if scope.owner is not None:
+            for name in decorator_names(scope.owner.node):
+                if REPLACING.search(name):
+                    yield Guard("lower", f"the reference that @{name} replaces")
 
     def _note(self, rule: Rule, span: Span, level: Level | None, heat: Heat, confidence: Confidence | None, reason: str) -> None:
         if self.trace is not None:

@@ -61,6 +61,21 @@ def guards_of(frame: Frame | None, allowed: tuple[str, ...], functions: Iterable
                 yield Guard("allow", f"inside `{function.name}`, whose decorator `@{name}` says that this wait is meant", name)
 
 
+def guards_of_returns(function: FunctionNode | None, line: int) -> Iterator[Guard]:
+    """What the early returns above a line say: after `if not debug: return` all that follows is for debugging."""
+    for statement in function.body if function is not None else ():
+        if statement.lineno >= line:
+            return
+        match statement:
+            case ast.If(test=test, body=[*_, ast.Return() as leave], orelse=[]):
+                negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+                text = _text(test.operand if isinstance(test, ast.UnaryOp) and negated else test)
+                if negated and (_DEBUG.search(text) or _RARE.search(text)):
+                    yield Guard("lower", f"only when `{_shorten(text)}`")
+                elif leave.value is not None and re.search(r"_cpu\(|_from_cpu|_on_host\(", _text(leave.value)):
+                    yield Guard("lower", "the host's own copy is used first")
+
+
 def guards_before(node: ast.AST, statement: ast.stmt) -> Iterator[Guard]:
     """What stands before `node` in the same `and`: `if not x.is_cuda and torch.equal(x, y)`."""
     for group in _ands(statement):

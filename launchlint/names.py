@@ -52,6 +52,7 @@ class Names:
     module: str = ""  # the dotted name of the file itself, for relative imports
     is_package: bool = False
     targets: dict[str, str] = field(default_factory=dict)  # local name -> dotted name
+    host_fields: frozenset[str] = frozenset()  # fields that a table in the file keeps on the host
     rebound: set[str] = field(default_factory=set)  # imported names that the file binds otherwise too
 
     def add(self, node: ast.Import | ast.ImportFrom) -> None:
@@ -100,6 +101,33 @@ class Names:
             return True
         target = self.targets.get("torch")
         return target is not None and target != "torch" and not target.startswith("torch.")
+
+
+def find_host_fields(tree: ast.Module, text: str) -> frozenset[str]:
+    """Fields that a table of the file declares with `keep_on_cpu=True`, and never without, in singular and plural."""
+    if "keep_on_cpu" not in text:
+        return frozenset()
+    kept: set[str] = set()
+    moved: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.keyword(arg=str(name), value=ast.Call() as made):
+                if _is_field(made):
+                    (kept if _keeps(made) else moved).add(name)
+            case ast.Dict(keys=keys, values=values):
+                for key, value in zip(keys, values, strict=True):
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str) and isinstance(value, ast.Call) and _is_field(value):
+                        (kept if _keeps(value) else moved).add(key.value)
+    found = kept - moved
+    return frozenset(found | {name.removesuffix("s") for name in found})
+
+
+def _is_field(made: ast.Call) -> bool:
+    return "FieldConfig" in dotted(made.func)
+
+
+def _keeps(made: ast.Call) -> bool:
+    return any(item.arg == "keep_on_cpu" and isinstance(item.value, ast.Constant) and item.value.value is True for item in made.keywords)
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from launchlint.names import Names, dotted, find_rebound, last_name
+from launchlint.names import Names, dotted, find_host_fields, find_rebound, last_name
 from launchlint.rule import Check, Frame, FunctionNode, Rule
 
 TORCH_WORD = re.compile(rb"torch|\.(?:fill_|zero_|copy_|add_|mul_|item|tolist)\(")
@@ -187,6 +187,7 @@ def scan(
     walk = _Walk(interest, Scan(names, Scope("", None, None, None)), is_kernel_file(text), wanted)
     walk.run(tree)
     find_rebound(tree, text, names)
+    names.host_fields = find_host_fields(tree, text)
     return walk.found
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from launchlint.hot import roles
 from launchlint.hot.roles import BaseRoot, Framework, Globs, Root
-from launchlint.hot.summary import IN_TRAINING, MENTIONED, ONCE, ClassSummary, FileSummary, FunctionSummary
+from launchlint.hot.summary import IN_TRAINING, LOOP_OWNERS, MENTIONED, ONCE, RARELY, ClassSummary, FileSummary, FunctionSummary
 from launchlint.model import Heat
 
 FALLBACK_CLASSES = 3
@@ -305,8 +305,10 @@ class Graph:
         return None
 
     def _root_by_convention(self, key: tuple[int, int], function: FunctionSummary) -> Root | None:
-        if function.training_lines and function.parent_index < 0:
+        if function.training_lines and function.parent_index < 0 and function.name not in LOOP_OWNERS:
             return TRAINING
+        if function.name in LOOP_OWNERS and not function.training_lines:
+            return None  # hands the loop to somebody else
         if function.parent_index >= 0:
             return None
         if roles.ROOT_FUNCTION.match(function.name):
@@ -336,12 +338,17 @@ class Graph:
                 self.parents[target] = (key, kind)
                 pending.append(target)
 
+    @staticmethod
+    def _owns_loop(function: FunctionSummary, root: Root) -> bool:
+        """True where only the loop of a root is hot: it trains, or it is the loop over tokens."""
+        return root is TRAINING or (bool(function.training_lines) and function.name in LOOP_OWNERS)
+
     def _edges(self, key: tuple[int, int]) -> Iterator[tuple[tuple[int, int], str]]:
         file_number = key[0]
         function = self.function(key)
-        only_loop = key in self.roots and self.roots[key] is TRAINING
+        only_loop = key in self.roots and self._owns_loop(function, self.roots[key])
         for spelled, flags in function.calls:
-            if only_loop and not flags & IN_TRAINING:
+            if flags & RARELY or (only_loop and not flags & IN_TRAINING):
                 continue
             kind = "once" if flags & ONCE else "mention" if flags & MENTIONED else "call"
             for target, how in self._targets(file_number, key, function, spelled, bool(flags & MENTIONED)):
@@ -662,7 +669,7 @@ class Graph:
             return Verdict(Heat.COLD, "its result is cached")
         if key in self.roots:
             root = self.roots[key]
-            lines = function.training_lines if root is TRAINING else ()
+            lines = function.training_lines if self._owns_loop(function, root) else ()
             return Verdict(Heat.ROLE, root.reason, self.chain(key), root.per, lines, self._steps(key))
         if key in self.parents:
             found = self.root_of(key)

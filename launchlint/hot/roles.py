@@ -66,7 +66,7 @@ COLD_PATH = re.compile(
     r"(^|/)(\w*_)?(warmup|benchmark\w*|bench|profil\w*|test_\w*|\w*_test|conftest|processing_\w+|image_processing\w*|feature_extraction\w*|"
     r"video_processing\w*|tokenization\w*|convert_\w*|data_collator|weight_utils|configuration_\w+|cli|setup|\w+(?<!_to)_cpu|\w*loader|testing\w*|"
     r"dataset\w*|data_samplers?|\w*(?<!logits)(?<!logprob)(?<!logit)_processor|debug\w*|\w*metrics\w*|logging\w*|\w*checker\w*|\w*quantiz\w*|autotuner|trainer\w*|"
-    r"cuda_graphs?|checkpoint\w*|\w*_reference|reference|ref)\.py$|(^|/)cpu_\w+\.py$"
+    r"cuda_graphs?|checkpoint\w*|\w*_reference|reference|ref)\.py$|(^|/)cpu_\w+\.py$|(^|/|_)amx(_\w+)?\.py$"
 )
 KERNEL_PATH = re.compile(
     r"(^|/)(\w*cute\w*|cutlass\w*|tilelang\w*|pallas\w*|cutedsl\w*|quack\w*)(/|$)|(^|/)\w*(cute_?dsl|tilelang)\w*\.py$"

@@ -39,7 +39,10 @@ _REGISTERING = frozenset({"custom_op", "register_custom_op", "triton_op", "impl"
 _LOADERS = ("loader", "batches", "data_iterator")
 # Functions that hold the loop over tokens themselves: what stands around the loop runs once per request.
 LOOP_OWNERS = frozenset({"generate", "_generate", "_sample", "_beam_search", "_assisted_decoding", "_contrastive_search", "_greedy_search"})
-_RARE_WORDS = ("warmup", "warm_up", "warming_up", "is_dummy", "dummy_run", "is_profile", "profile_run", "profiling")
+_RARE_WORDS = (
+    *("warmup", "warm_up", "warming_up", "is_dummy", "dummy_run", "is_profile", "profile_run", "profiling"),
+    *("debug", "DEBUG", "test_mode", "is_cpu", "allow_cpu_sync", "nan_check"),
+)
 _ONCE_TESTS = (ast.UnaryOp, ast.Compare, ast.BoolOp)
 
 

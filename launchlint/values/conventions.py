@@ -16,13 +16,14 @@ _LIST = re.compile(r"(^|_)(list|lists|lst|py)$|List$")
 _HOST = re.compile(r"(^|_)(cpu|np|numpy|host|pinned|list|lst|py|lists)(_|$)|(^|_)(cpu|np|host)\d*$|[a-z](List|Cpu|Host)$")
 _DEVICE = re.compile(r"(^|_)(gpu|cuda|dev)(_|$)")
 _NOT_DATA = re.compile(
-    r"^(is|has|use|num|n|max|min|get|to|copy|async|enable|supports?|skip|should|with|maybe|from)_|(_device|_stream|_graph|_graphs|_event|_group|_id|_rank|_kwargs|_size)$"
+    r"^(is|has|use|to|copy|async|enable|supports?|skip|should|with|maybe|from)_|(_device|_stream|_graph|_graphs|_event|_group|_id|_rank|_kwargs|_size)$"
 )
 
 
 @lru_cache(maxsize=65536)
 def value_of_name(name: str) -> Value:
     """What `name` promises by itself; NOTHING for most names."""
+    name = name.removeprefix("_").removeprefix("get_")  # a method that hands over what it is named after
     if _NOT_DATA.search(name):
         return NOTHING
     origin = Origin(0, f"the name {name}")

@@ -236,18 +236,22 @@ class Evaluator:
     def by_convention(self, name: str) -> Value:
         """What a name promises: by everybody's habits, or by those of the framework that the file belongs to."""
         value = value_of_name(name)
+        if name in self.names.host_fields:
+            return Value(Kind.TENSOR, Device.HOST, by_name=True, origin=Origin(0, f"the field {name} is kept on the host (keep_on_cpu)"))
         if value is NOTHING and self.framework is not None and self.framework.host_names.match(name):
             return Value(Kind.TENSOR, Device.HOST, by_name=True, origin=Origin(0, f"{self.framework.name} keeps {name} on the host"))
         return value
 
     def _by_key(self, expr: ast.Subscript) -> Value:
         """`fields["grid_thw"]`, and what is read out of something that is known to hold host data."""
-        if self.framework is None:
+        if self.framework is None and not self.names.host_fields:
             return NOTHING
         if isinstance(expr.slice, ast.Constant) and isinstance(expr.slice.value, str):
             value = self.by_convention(expr.slice.value)
             if value is not NOTHING:
                 return value
+        if self.framework is None:
+            return NOTHING
         spelled = dotted(expr.value)
         if any(spelled == key or spelled.endswith("." + key) for key in self.framework.host_keys):
             return Value(Kind.TENSOR, Device.HOST, by_name=True, origin=Origin(0, f"{self.framework.name} keeps {spelled} on the host"))
@@ -770,7 +774,7 @@ class Evaluator:
         operation = self.operations.get(name)
         if operation is not None and name.endswith("_") and not name.startswith("_") and "method" in operation.spelled:
             return TENSOR.but(origin=origin)
-        if name.partition("_")[0] not in _TRANSFORMS:
+        if name.partition("_")[0] not in _TRANSFORMS or (name.startswith("get_") and name.endswith(("_cpu", "_np", "_list"))):
             return value_of_name(name)
         return NOTHING
 
@@ -782,8 +786,10 @@ class Evaluator:
             device = self.device(device_argument, env) if device_argument is not None else receiver.device
             return Value(Kind.TENSOR, device, is_pinned_by(expr), by_name=receiver.by_name, origin=origin)
         operation = self.operations.get(name)
-        if operation is None:
+        if operation is None or (name == "narrow" and len(expr.args) + len(expr.keywords) != 3):
             return NOTHING
+        if name.endswith("_") and not name.startswith("_"):
+            return receiver  # in place: the same memory
         if operation.result in ("scalar", "host-list", "array", "none"):
             return self._shape_of_result(operation, name, expr, receiver, arguments)
         keeps_pin = operation.pin_keeps or operation.does == "view"
@@ -854,6 +860,8 @@ class Evaluator:
         if receiver.kind is Kind.DICT:
             match name:
                 case "get" | "pop" | "setdefault":
+                    if (named := self._by_word(expr)) is not NOTHING:
+                        return named
                     return inner if inner is not NOTHING or len(arguments) < 2 else arguments[1]
                 case "values":
                     return Value(Kind.LIST, element=inner)
@@ -875,6 +883,11 @@ class Evaluator:
             case "extend" if arguments:
                 self._grow(function.value, receiver, self.element(arguments[0]), env)
         return NOTHING
+
+    def _by_word(self, expr: ast.Call) -> Value:
+        """`fields.get("grid_thw")`"""
+        first = expr.args[0] if expr.args else None
+        return self.by_convention(first.value) if isinstance(first, ast.Constant) and isinstance(first.value, str) else NOTHING
 
     @staticmethod
     def _grow(target: ast.expr, receiver: Value, added: Value, env: Environment) -> None:
@@ -953,6 +966,8 @@ def is_proof_of_tensor(call: ast.Call) -> bool:
     if not isinstance(call.func, ast.Attribute):
         return False
     name = call.func.attr
+    if name == "narrow" and len(call.args) + len(call.keywords) != 3:
+        return False
     if name in ("float", "half", "double", "long", "int", "bool", "t", "dim", "stride"):
         return not call.args or name == "stride"
     return name in TENSOR_ONLY or (name == "size" and len(call.args) <= 1 and not call.keywords)
@@ -990,6 +1005,8 @@ def annotation_or(value: Value, annotation: ast.expr | None) -> Value:
     promised = value_of_annotation(annotation)
     if promised is NOTHING or promised.kind is Kind.NONE:
         return value
+    if promised.kind is Kind.TENSOR and value.kind in (Kind.SCALAR, Kind.ARRAY) and not value.by_name:
+        return value  # the body contradicts its annotation, and the body is what runs
     if promised.kind is value.kind and value.kind in (Kind.TENSOR, Kind.LIST, Kind.DICT, Kind.TUPLE):
         if value.kind is Kind.LIST and value.element is None:
             return promised

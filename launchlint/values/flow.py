@@ -8,13 +8,15 @@ when something asks for them, once, and never while they are being evaluated (so
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from launchlint.names import dotted
 from launchlint.rule import FunctionNode
 from launchlint.scan import FUNCTIONS, ClassScope, Scan, child_fields, decorator_names
+from launchlint.trees import children
 from launchlint.values.annotations import value_of_annotation
-from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or, is_proof_of_tensor
+from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or, is_proof_of_tensor, keyword
 from launchlint.values.value import ARRAY, LIST, NONE, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
 
 _TAKES_LISTS = frozenset(
@@ -33,6 +35,7 @@ _TAKES_LISTS = frozenset(
         "where",
     ]
 )
+_CALLER_DEPTH = 2  # how far callers are followed for what they give
 _CALL_DEPTH = 4  # how far helpers of the same file are followed
 _BASE_DEPTH = 6
 _TRIES: tuple[type[ast.stmt], ...] = (ast.Try, *(getattr(ast, name) for name in ("TryStar",) if hasattr(ast, name)))
@@ -51,6 +54,7 @@ class Flow(Evaluator):
         self._finished: set[FunctionNode] = set()
         self._primed: set[str] = set()
         self._calls = 0
+        self._sites: dict[str, list[tuple[ast.Call, FunctionNode, ClassScope | None]]] | None = None
         self._module()
 
     def _module(self) -> None:
@@ -163,6 +167,8 @@ class Flow(Evaluator):
         depth, self._depth = self._depth, 0
         env = self._parameters(node, owner, outer or {})
         self._prove_parameters(node, env)
+        self._host_parameters(node, env)
+        self._parameters_of_callers(node, owner, env)
         self._block(node.body, env)
         returned = env.get(RETURNED, NOTHING)
         self.results[node] = annotation_or(returned, node.returns)
@@ -214,6 +220,64 @@ class Flow(Evaluator):
                     pending.append(child)
         for name, (line, why) in proof.finish().items():
             env[name] = TENSOR.but(by_name=True, origin=Origin(line, why))
+
+    def _parameters_of_callers(self, node: FunctionNode, owner: ClassScope | None, env: Environment) -> None:
+        """A tensor whose device nothing shows lives where every caller in this file has it."""
+        positions = {argument.arg: index for index, argument in enumerate([*node.args.posonlyargs, *node.args.args])}
+        names = [name for name in positions if env[name].kind is Kind.TENSOR and env[name].device is Device.UNKNOWN]
+        if not names or self._calls >= _CALLER_DEPTH:
+            return
+        given: dict[str, list[Value]] = {name: [] for name in names}
+        for call, caller, caller_owner in self._call_sites(node.name):
+            if caller is node or (owner is not None) is not isinstance(call.func, ast.Attribute):
+                continue
+            if not self.is_finished(caller) and caller not in self._running:
+                self._calls += 1
+                self.function(caller, caller_owner)
+                self._calls -= 1
+            shift = 1 if owner is not None else 0
+            for name in names:
+                argument = keyword(call, name) or next(iter(call.args[positions[name] - shift : positions[name] - shift + 1]), None)
+                if argument is not None:
+                    given[name].append(self.seen.get(id(argument), NOTHING))
+        for name, values in given.items():
+            if values and all(value.on_host for value in values):
+                env[name] = env[name].but(
+                    device=Device.HOST, by_name=True, origin=Origin(0, "every caller in this file has it on the host")
+                )
+
+    def _call_sites(self, name: str) -> list[tuple[ast.Call, FunctionNode, ClassScope | None]]:
+        """Calls of `name(...)` and `self.name(...)` in this file; all of them are looked up once."""
+        if self._sites is None:
+            self._sites = {}
+            for scope in self.found.scopes:
+                if scope.node is None or scope.outer is not self.found.module or scope.is_kernel:
+                    continue
+                pending: list[ast.AST] = list(scope.node.body)
+                while pending:
+                    current = pending.pop()
+                    if isinstance(current, ast.Call):
+                        called = _called_here(current)
+                        if called:
+                            self._sites.setdefault(called, []).append((current, scope.node, scope.owner))
+                    pending.extend(children(current))
+        return self._sites.get(name, [])
+
+    def _host_parameters(self, node: FunctionNode, env: Environment) -> None:
+        """`y = f(x).to(device)`: what is moved to the device under another name lives on the host until then."""
+        names = {name for name, value in env.items() if value.kind is Kind.TENSOR and value.device is Device.UNKNOWN}
+        if not names:
+            return
+        for statement in walk_statements(node.body):
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=target)], value=ast.Call(func=ast.Attribute(value=moved, attr="to")) as call):
+                    name = _root_name(moved)
+                    where = keyword(call, "device") or (call.args[0] if call.args else None)
+                    if name in names and name != target and where is not None and self.device(where, env) is Device.DEVICE:
+                        env[name] = env[name].but(
+                            device=Device.HOST, by_name=True, origin=Origin(statement.lineno, f"{name} is moved to the device here")
+                        )
+                        names.discard(name)
 
     def _given_to_torch(self, call: ast.Call) -> str:
         """The name that a torch function works on: `x` of `torch.zeros_like(x)`; empty where it may be a number or a list."""
@@ -515,6 +579,44 @@ class _Proof:
                 for name in (container, self._masks[index]):
                     self._prove(name, line, f"{container}[{index}] is indexed by a comparison")
         return self.found
+
+
+def walk_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements of a body, those of nested blocks included, nested functions left out."""
+    pending: list[ast.AST] = list(reversed(body))
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                continue
+        for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+            inner = getattr(node, name, None)
+            if inner.__class__ is list:
+                pending.extend(reversed(inner))
+
+
+def _called_here(call: ast.Call) -> str:
+    """`f` of `f(...)`, `self.f(...)` and `cls.f(...)`."""
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
+            return name
+        case _:
+            return ""
+
+
+def _root_name(expr: ast.expr) -> str:
+    """`x` of `x.cumsum(0)[1:]`."""
+    while True:
+        match expr:
+            case ast.Call(func=ast.Attribute(attr="type" | "cpu" | "to" | "numpy")):
+                return ""  # moved already
+            case ast.Call(func=ast.Attribute(value=inner)) | ast.Subscript(value=inner) | ast.Attribute(value=inner):
+                expr = inner
+            case ast.Name(id=name):
+                return name
+            case _:
+                return ""
 
 
 def _leaves(body: list[ast.stmt]) -> bool:
