@@ -1,0 +1,1 @@
+"""What a run costs, as multiples of parsing every file: `python -m tests.benchmarks ROOT`."""

@@ -1,0 +1,69 @@
+"""Whole processes, timed by the kernel: user CPU seconds, wall seconds and peak memory of a command and its children.
+
+A machine that does other things makes every figure larger, so commands that are compared run in turn, and what is compared is
+the ratio within a turn; the median over the turns is the figure.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one run of a command took."""
+
+    user: float  # CPU seconds, children included
+    wall: float  # seconds
+    peak: float  # MB, of the largest process
+
+    def figure(self, name: str) -> float:
+        """One of the figures by its name."""
+        return {"user": self.user, "wall": self.wall, "peak": self.peak}[name]
+
+
+def run(command: Sequence[str], folder: Path | None = None) -> Cost:
+    """Run a command to its end; raise RuntimeError if it breaks (exit codes 0 and 1 are answers)."""
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTHONHASHSEED": "0", "CI": "1"}
+    started = time.perf_counter()
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    complaint = process.stderr.read() if process.stderr is not None else b""
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    wall = time.perf_counter() - started
+    if process.returncode not in (0, 1):
+        raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}: {complaint.decode(errors='replace')[-800:]}")
+    return Cost(used.ru_utime, wall, used.ru_maxrss / 1024)
+
+
+def in_turn(commands: Mapping[str, Sequence[str]], turns: int, folder: Path | None = None) -> dict[str, list[Cost]]:
+    """Run all commands one after the other, `turns` times; the costs of each, turn by turn."""
+    costs: dict[str, list[Cost]] = {name: [] for name in commands}
+    for _ in range(turns):
+        for name, command in commands.items():
+            costs[name].append(run(command, folder))
+    return costs
+
+
+def ratio(these: Sequence[Cost], those: Sequence[Cost], what: str = "user", over: str = "user") -> float:
+    """The median of `what` of one command over `over` of another, turn by turn."""
+    return statistics.median([one.figure(what) / other.figure(over) for one, other in zip(these, those, strict=True)])
+
+
+def median(costs: Sequence[Cost], what: str) -> float:
+    """The median of one figure."""
+    return statistics.median([cost.figure(what) for cost in costs])
+
+
+def python(*arguments: str) -> list[str]:
+    """A command of the interpreter that runs this."""
+    return [sys.executable, *arguments]
