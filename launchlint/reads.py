@@ -22,6 +22,7 @@ _HOST_NAME = re.compile(r"(^|_)(cpu|np|numpy|host|pinned|list|lst|py|shape)(_ten
 _SAME_TENSOR = frozenset({"T", "mT", "H", "data", "values", "indices", "real"})
 _MADE_FROM = frozenset({"tensor", "as_tensor", "asarray", "from_numpy", "Tensor", "LongTensor", "IntTensor", "FloatTensor"})
 _MOVES = frozenset({"to", "cuda", "long", "int", "float", "contiguous", "flatten", "view", "reshape", "pin_memory", "clone", "detach"})
+_CALL_AT_ONCE = frozenset({"map", "filter", "sorted", "sort", "max", "min", "reduce", "tree_map", "tree_map_only", "apply", "apply_", "map_"})
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
 _MANY = 40  # characters of source that a message still quotes
 
@@ -204,6 +205,18 @@ def captures(region: ast.With, ctx: Context) -> bool:
     return any(isinstance(item.context_expr, ast.Call) and ctx.name(item.context_expr.func) in CAPTURES for item in region.items)
 
 
+def is_deferred(node: ast.AST, ctx: Context) -> bool:
+    """True in a `lambda` that is handed to a call other than `map` and its kind: the text of a check, a comparison made once."""
+    above = ctx.parent(node)
+    while isinstance(above, ast.expr | ast.keyword | ast.comprehension):
+        if isinstance(above, ast.Lambda):
+            taker = ctx.parent(above)
+            taker = ctx.parent(taker) if isinstance(taker, ast.keyword) else taker
+            return isinstance(taker, ast.Call) and last_name(taker.func) not in _CALL_AT_ONCE
+        above = ctx.parent(above)
+    return False
+
+
 def is_fallback(node: ast.AST, ctx: Context) -> bool:
     """True where the read only makes up for a host copy that is missing: `if x_cpu is None: x_cpu = x.cpu()`."""
     for frame in ctx.frames():
@@ -235,6 +248,8 @@ def outcome(
         return Silence(node, "inside a graph capture, which is LCH403's")
     if found is Level.NO:
         return Silence(node, "its name says that it is on the host" if says_host(read, ctx) else f"it reads a {ctx.value(read)}")
+    if is_deferred(node, ctx):
+        return Silence(node, "it stands in a function that is handed over, and nothing says that it is called each time")
     if is_fallback(node, ctx) or (found is Level.INFERRED and is_only_a_type_check(read, ctx)):
         found = min(found, Level.UNKNOWN)
     return Hit(node, message + advice(read, ctx), found, related, group=group or statement_group(ctx))

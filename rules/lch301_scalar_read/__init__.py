@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from launchlint import reads
 from launchlint.model import Level, Meta, Policy
-from launchlint.names import dotted
-from launchlint.rule import Context, Outcome, Rule
+from launchlint.names import dotted, last_name
+from launchlint.rule import Context, Outcome, Rule, Silence
 
 rule = Rule(
     Meta(
@@ -18,13 +18,15 @@ rule = Rule(
         summary="one number is read back from the device, and the host waits for everything queued before it",
         group="reads",
         since="0.1.0",
-        policy=Policy.grid(known="- medium high high", inferred="- - medium medium", unknown="- - - low"),
+        policy=Policy.grid(known="- low high high", inferred="- - medium medium", unknown="- - - low"),
     )
 )
 
 _MESSAGE = "the host reads one number back and waits for everything queued before it"
 _PRINTED = "printing a tensor reads it back, and the host waits for everything queued before it"
 _METHODS_OF_NUMBERS = ("item", "numel", "size", "dim", "tolist", "__len__")
+_CHECKED = "; a check that takes a callable makes its text only when it fails"
+_WARNS = frozenset({"warning", "warning_once", "warn", "error", "exception", "critical"})
 _LOGGER = re.compile(r"(^|_)log(ger|ging)?$", re.I)
 
 
@@ -65,7 +67,12 @@ def check_text(node: ast.JoinedStr, ctx: Context) -> Iterator[Outcome]:
     """`f"{loss}"`."""
     for part in node.values:
         if isinstance(part, ast.FormattedValue) and _prints_tensor(part.value, ctx) and not reads.in_loop(ctx):
-            yield reads.outcome(node, part.value, reads.level(part.value, ctx), _PRINTED, ctx)
+            told = last_name(call.func) if (call := _call_around(node, ctx)) is not None else ""
+            if told in _WARNS and _is_conditional(ctx):
+                yield Silence(node, "it is printed where there is something to warn of")
+                return
+            message = _PRINTED + (_CHECKED if "check" in told else "")
+            yield reads.outcome(node, part.value, reads.level(part.value, ctx), message, ctx)
             return
 
 
@@ -77,8 +84,21 @@ def check_log(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         return
     for argument in node.args:
         if _prints_tensor(argument, ctx) and not reads.in_loop(ctx):
+            if last_name(function) in _WARNS and _is_conditional(ctx):
+                yield Silence(node, "it is printed where there is something to warn of")
+                return
             yield reads.outcome(node, argument, reads.level(argument, ctx), _PRINTED, ctx)
             return
+
+
+def _call_around(node: ast.expr, ctx: Context) -> ast.Call | None:
+    """The call that a text is an argument of."""
+    above = ctx.parent(node)
+    return above if isinstance(above, ast.Call) and node is not above.func else None
+
+
+def _is_conditional(ctx: Context) -> bool:
+    return any(isinstance(frame.node, ast.If) and frame.part in ("body", "orelse") for frame in ctx.frames())
 
 
 def _prints_tensor(expr: ast.expr, ctx: Context) -> bool:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from launchlint import reads, uploads
 from launchlint.model import Level, Meta, Policy
+from launchlint.names import last_name
 from launchlint.rule import Context, Outcome, Rule, Silence
+from launchlint.trees import walk
 from launchlint.values import Device
 
 rule = Rule(
@@ -38,6 +40,9 @@ def check_method(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     if method == "numpy" and level < Level.KNOWN:
         yield Silence(node, "a bare .numpy() works on host tensors only")
         return
+    if method == "cpu" and _feeds_host_algorithm(ctx):
+        yield Silence(node, "an algorithm of scipy works on the host")
+        return
     if method == "cpu" and ctx.value(read).is_unknown and not reads.says_host(read, ctx):
         level = Level.INFERRED
     yield reads.outcome(node, read, level, _MESSAGE, ctx)
@@ -61,3 +66,11 @@ def check_to(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     if value.is_unknown and not value.class_name and not reads.says_host(read, ctx):
         level = Level.INFERRED
     yield reads.outcome(node, read, level, _MESSAGE, ctx)
+
+
+def _feeds_host_algorithm(ctx: Context) -> bool:
+    """True in a function that matches by scipy: such an algorithm has no counterpart on the device."""
+    function = ctx.function.node
+    return function is not None and any(
+        isinstance(item, ast.Call) and last_name(item.func) == "linear_sum_assignment" for item in walk(function)
+    )
