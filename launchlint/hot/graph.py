@@ -88,6 +88,7 @@ class Graph:
         self._base_names: dict[tuple[int, int], tuple[tuple[str, str], ...]] = {}
         self._verdicts: dict[tuple[int, int], Verdict] = {}
         self._callers: dict[int, dict[str, list[int]]] = {}
+        self._by_name: dict[str, list[tuple[int, int]]] | None = None
         self.parents: dict[tuple[int, int], tuple[tuple[int, int] | None, str]] = {}
         self.entries: dict[tuple[int, int], tuple[int, int]] = {}  # a root that another hot function calls
         self._index()
@@ -686,10 +687,11 @@ class Graph:
         return Verdict(Heat.NOTHING, "nothing hot in sight calls it")
 
     def _only_cold_callers(self, key: tuple[int, int]) -> str:
-        """The name of a rare caller, if the function has callers in its own file and all of them are rare."""
+        """The name of a rare caller, if the function has callers (in its own file, else anywhere by its name) and all are rare."""
+        name = self.function(key).name
+        callers = [(key[0], index) for index in self._callers_in(key[0]).get(name, ())] or self._callers_by_name().get(name, [])
         found = ""
-        for index in self._callers_in(key[0]).get(self.function(key).name, ()):
-            other = (key[0], index)
+        for other in callers:
             if other == key:
                 continue
             caller = self.function(other)
@@ -697,6 +699,22 @@ class Graph:
                 return ""
             found = caller.qualname
         return found
+
+    def _callers_by_name(self) -> dict[str, list[tuple[int, int]]]:
+        """Who calls what under which last name, for functions that nothing hot reaches and whose name sounds like a step."""
+        if self._by_name is None:
+            wanted = {
+                function.name
+                for number, file in enumerate(self.files)
+                for index, function in enumerate(file.functions)
+                if (number, index) not in self.parents and function.name not in GENERIC and roles.HOT_NAME.match(function.name)
+            }
+            self._by_name = collections.defaultdict(list)
+            for number, file in enumerate(self.files):
+                for index, function in enumerate(file.functions):
+                    for name in wanted.intersection([spelled.rpartition(".")[2] for spelled, _ in function.calls]):
+                        self._by_name[name].append((number, index))
+        return self._by_name
 
     def _callers_in(self, file: int) -> dict[str, list[int]]:
         """The functions of a file by what they call as `f` or as `self.f`."""

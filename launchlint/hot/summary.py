@@ -309,6 +309,7 @@ class _Walk:
         found = FunctionSummary(node.name, prefix + node.name, node.lineno, node.end_lineno or node.lineno, owner, parent, decorators)
         found.is_kernel = self.kernel_file or bool(outer and outer.is_kernel) or (bool(decorators) and is_kernel(node))
         found.is_cached = any(name in CACHES or name.endswith(("lru_cache", "cached_property")) for name in decorators)
+        found.is_cached = found.is_cached or _returns_kept(node)
         found.is_stub = _is_stub(node)
         arguments = node.args
         for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
@@ -530,6 +531,19 @@ def _spelled(function: ast.expr) -> str:
 
 def _last(called: ast.expr) -> str:
     return dotted(called).rpartition(".")[2]
+
+
+def _returns_kept(node: FunctionNode) -> bool:
+    """`if self._x is not None: return self._x` at the start: what follows runs once."""
+    for statement in node.body[:2]:
+        match statement:
+            case ast.If(
+                test=ast.Compare(left=ast.Attribute(value=ast.Name(id="self"), attr=kept), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]),
+                body=[ast.Return(value=ast.Attribute(value=ast.Name(id="self"), attr=given))],
+                orelse=[],
+            ) if kept == given:
+                return True
+    return False
 
 
 def _is_stub(node: FunctionNode) -> bool:
