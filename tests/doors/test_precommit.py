@@ -119,7 +119,7 @@ def test_try_repo_of_this_checkout(checkout: Path, tmp_path: Path) -> None:
     found = try_repo(checkout, tmp_path / "store", repository)
     assert found.returncode == 1, found.stdout + found.stderr
     check, fix = found.stdout.split("- hook id: launchlint-fix")
-    assert "layer.py:6:20: LCH201 [list-to-device]" in check
+    assert "layer.py:6:20: LCH106 [constant-rebuilt]" in check
     assert "files were modified by this hook" in fix
     assert "fixed 1 finding" in fix
     assert "torch.full" in path.read_text(encoding="utf-8")
