@@ -52,6 +52,8 @@ def run(options: argparse.Namespace, settings_of: Callable[[Sequence[str]], Sett
         complain(f"rules: {', '.join(rule.meta.code for rule in rules)}")
     if options.diff_file is not None and settings.fix:
         raise Trouble("--fix moves the lines that --diff-file speaks of: use --since, or --diff instead of --fix")
+    if options.trace is not None and (stdin or settings.fix):
+        raise Trouble("--trace speaks of lines of files as they are: neither of standard input nor of what --fix changes")
     run = _Check(options, settings, rules, outputs)
     return run.stdin(name) if stdin else run.files(options.paths)
 
@@ -149,6 +151,8 @@ class _Check:
                 break
             checked = self.linter.files(found.files)  # what is left stands on other lines, and other files may have become hot or cold
         result = self._gather(checked.files, checked.stats)
+        if self.options.trace is not None:
+            self._measure(result, found.files)
         result.problems[:0] = [*found.problems, *fixing.problems]
         result.fixed = fixing.fixed
         if self.linter.gone:
@@ -188,6 +192,20 @@ class _Check:
         result.problems += fixing.problems
         result.fixed = fixing.fixed
         return self._finish(result, sys.stderr)
+
+    def _measure(self, result: Result, files: Sequence[str]) -> None:
+        """Put what a recording says beside each finding, the most expensive first."""
+        from launchlint.report import plural, readable
+        from launchlint.trace import events, join
+
+        try:
+            result.entries, recording = join.measured(self.options.trace, result.entries, files)
+        except events.TraceError as error:
+            raise Trouble(readable(str(error))) from None
+        result.notes += join.notes(recording)
+        missed = sum(not entry.measured.ran for entry in result.entries if entry.measured)
+        if missed:
+            result.notes.append(f"the recording never reached {plural(missed, 'finding')}, shown last")
 
     def _gather(self, files: Sequence[FileReport], stats: dict[str, object], sources: dict[str, Source] | None = None) -> Result:
         from launchlint import report

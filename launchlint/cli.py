@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from launchlint.settings import Settings
 
-COMMANDS = ("check", "baseline", "rule", "explain", "rules", "why", "settings", "cache", "completion", "audit", "server")
+COMMANDS = ("check", "baseline", "rule", "explain", "rules", "why", "settings", "cache", "completion", "audit", "server", "trace")
 EPILOG = """\
 exit codes:
   0  nothing to report
@@ -138,6 +138,7 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     from launchlint.server.command import add_parser as add_server
 
     add_server(commands)
+    _add_trace(commands)
     _check_command(parser, arguments)
     parser.set_defaults(run=lambda options: _no_command(parser, options))
     return parser
@@ -204,6 +205,7 @@ def _add_check(commands: Any) -> None:
         help=f"one of {', '.join(formats())} (default: text); may be given several times, each with a file of its own",
     )
     output.add_argument("--output", metavar="FILE", help="write there what has no file of its own, instead of to standard output")
+    output.add_argument("--trace", metavar="FILE", help="say what a trace of PyTorch's profiler has of each finding, dearest first")
     output.add_argument("--statistics", action="store_true", help="count findings by rule and show what the run cost")
     output.add_argument("--exit-zero", action="store_true", help="exit 0 where it would be 1")
     output.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
@@ -225,6 +227,14 @@ def _add_baseline(commands: Any) -> None:
     baseline.add_argument("--baseline", metavar="FILE", help="the file (default: as set, or launchlint-baseline.json)")
     _add_settings(baseline)
     baseline.set_defaults(run=_baseline)
+
+
+def _add_trace(commands: Any) -> None:
+    from launchlint.trace import command
+
+    trace = command.add_parser(commands)
+    _add_settings(trace)
+    trace.set_defaults(run=lambda options: command.run(options, lambda paths: _settings_of(options, paths)))
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:

@@ -13,11 +13,15 @@ import pkgutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from launchlint import registry
 from launchlint.model import Applicability, Edit, FileReport, Finding, Meta, Problem, Span
 from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
+
+if TYPE_CHECKING:
+    from launchlint.trace.join import Measured
 
 LINES = frozenset({"concise", "github", "text"})  # these may share one stream; the others are whole documents
 PAGES = "rules/{folder}/README.md"  # a reference relative to the project's source, the same on every machine
@@ -44,6 +48,7 @@ class Entry:
     related: tuple[tuple[Place, str], ...]
     fingerprint: str
     source: Source
+    measured: Measured | None = None  # what a recording says, where one was given
 
     @property
     def url(self) -> str:

@@ -47,6 +47,7 @@ def entry_object(entry: Entry) -> dict[str, Any]:
         "fix": _fix(entry, finding.fix) if finding.fix else None,
         "fingerprint": entry.fingerprint,
         "url": entry.url,
+        **({"measured": entry.measured.as_dict()} if entry.measured else {}),
     }
 
 

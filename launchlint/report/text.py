@@ -63,6 +63,10 @@ def _block(entry: Entry, result: Result, paint: Paint) -> list[str]:
     if finding.fix:
         lines.append(f"  {paint.blue('=')} {_offer(finding)}")
         lines += [paint.green(f"      {line}".rstrip()) for line in finding.fix.shows.splitlines()]
+    if entry.measured:
+        from launchlint.trace.words import measured_in_words
+
+        lines.append(f"  {paint.blue('=')} {measured_in_words(entry.measured)}")
     return [*lines]
 
 
