@@ -129,8 +129,11 @@ def check_source(
     except (RecursionError, MemoryError):
         report.problems.append(Problem(source.path, "nested too deeply to be analysed"))
         return report
-    report.findings, report.silenced = suppress.apply(source, found, settings, below)
+    kept, report.silenced = suppress.apply(source, found, settings, below)
+    report.findings = source.confine(kept)
     report.silenced += allowed
+    if source.fault:
+        report.problems.append(Problem(source.path, source.fault))
     return report
 
 
@@ -315,7 +318,7 @@ class _FileCheck:
         for candidate in candidates:
             key = candidate.span
             known = best.get(key)
-            if known is None or (candidate.confidence, known.rule.meta.code) > (known.confidence, candidate.rule.meta.code):
+            if known is None or _says_more(candidate, known):
                 best[key] = candidate
         kept = [candidate for candidate in best.values() if not self._gives_way(candidate, best.values())]
         groups: dict[str, list[_Candidate]] = {}
@@ -376,6 +379,15 @@ def _functions_around(scope: Scope) -> Iterator[FunctionNode]:
         current = current.outer
 
 
+def _says_more(one: _Candidate, other: _Candidate) -> bool:
+    """Which of two hits on one call is reported: the rule that outranks the other, the surer one, the lower code."""
+    if other.rule.meta.code in one.rule.meta.outranks:
+        return True
+    if one.rule.meta.code in other.rule.meta.outranks:
+        return False
+    return (one.confidence, other.rule.meta.code) > (other.confidence, one.rule.meta.code)
+
+
 def _heat_at(verdict: Verdict, site: Site) -> Heat:
     """A training function is hot inside its loops only."""
     if not verdict.lines:
@@ -430,7 +442,8 @@ def summarize_file(path: str, lean: bool = False) -> tuple[FileSummary | None, P
         source = read_source(path)
         tree = source.tree
         summary = summarize_source(source, tree, lean)
-        return summary, None, worth_parsing(source.text.encode("utf-8", "surrogatepass"))
+        problem = Problem(path, source.fault) if source.fault else None
+        return summary, problem, worth_parsing(source.text.encode("utf-8", "surrogatepass"))
     except SourceError as error:
         return None, Problem(path, error.reason, error.line), False
     except (RecursionError, MemoryError):

@@ -190,6 +190,7 @@ class Meta:
     fix: Applicability | None = None  # the best fix the rule may offer
     preview: bool = False  # off unless asked for
     opt_in: bool = False  # off unless selected by code or name
+    outranks: tuple[str, ...] = ()  # codes that say less about the same call
 
 
 @dataclass(slots=True)

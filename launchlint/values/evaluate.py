@@ -511,7 +511,7 @@ class Evaluator:
                 return self.device(last, env)
             case ast.Call(func=function, args=arguments):
                 called = dotted(function).rpartition(".")[2]
-                if called == "device" and arguments:
+                if (called == "device" or self.names.canonical(function) == "torch.device") and arguments:
                     return self.device(arguments[0], env)
                 if called in ("current_device", "get_device", "device", "current_accelerator", "get_local_device") or called.endswith(
                     "_device"
@@ -591,6 +591,8 @@ class Evaluator:
             return target  # the result is written into memory that is there already
         tensors = [found for value in [*arguments, *keywords.values()] if (found := self._tensor_in(value)) is not None]
         result = together(tensors) if tensors else TENSOR
+        if not tensors and arguments and all(value.kind is Kind.SCALAR for value in arguments):
+            result = Value(Kind.TENSOR, Device.HOST, False, scalar=True)  # torch.div(7, 2): of numbers alone, on the host
         device_argument = keyword(expr, "device")
         if device_argument is not None:
             result = Value(Kind.TENSOR, self.device(device_argument, env))

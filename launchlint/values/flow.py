@@ -14,7 +14,7 @@ from typing import Any
 from launchlint.names import dotted
 from launchlint.rule import FunctionNode
 from launchlint.scan import FUNCTIONS, ClassScope, Scan, child_fields, decorator_names
-from launchlint.trees import children
+from launchlint.trees import LEAVES, branches
 from launchlint.values.annotations import value_of_annotation
 from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or, is_proof_of_tensor, keyword
 from launchlint.values.value import ARRAY, LIST, NONE, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
@@ -213,10 +213,10 @@ class Flow(Evaluator):
                 elif kind is ast.Subscript:
                     proof.subscript(current)  # type: ignore[arg-type]
             for field in child_fields(kind):
-                child = getattr(current, field, None)
+                child: Any = getattr(current, field, None)
                 if child.__class__ is list:
-                    pending.extend(item for item in child if isinstance(item, ast.AST))
-                elif isinstance(child, ast.AST):
+                    pending += [item for item in child if item.__class__ not in LEAVES]
+                elif child.__class__ not in LEAVES:
                     pending.append(child)
         for name, (line, why) in proof.finish().items():
             env[name] = TENSOR.but(by_name=True, origin=Origin(line, why))
@@ -260,7 +260,7 @@ class Flow(Evaluator):
                         called = _called_here(current)
                         if called:
                             self._sites.setdefault(called, []).append((current, scope.node, scope.owner))
-                    pending.extend(children(current))
+                    pending += branches(current)
         return self._sites.get(name, [])
 
     def _host_parameters(self, node: FunctionNode, env: Environment) -> None:
@@ -469,6 +469,15 @@ class Flow(Evaluator):
                 name = _device_holder(left)
                 if name and isinstance(op, (ast.Eq, ast.NotEq)):
                     self._narrow_device(name, Device.HOST if (text == "cpu") is equal else Device.DEVICE, env)
+            case ast.Compare(ops=[ast.Eq() | ast.NotEq()], comparators=[ast.Name() | ast.Attribute() | ast.Call()]):
+                self._narrow_to_device_of(test, env, holds)
+
+    def _narrow_to_device_of(self, test: ast.Compare, env: Environment, holds: bool) -> None:
+        """`x.device == cpu_device`, where the other side names a device."""
+        name = _device_holder(test.left)
+        found = self.device(test.comparators[0], env) if name else Device.UNKNOWN
+        if found is Device.HOST and (isinstance(test.ops[0], ast.Eq) is holds):
+            self._narrow_device(name, Device.HOST, env)
 
     @staticmethod
     def _narrow_device(name: str, device: Device, env: Environment) -> None:

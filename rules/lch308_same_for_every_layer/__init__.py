@@ -20,6 +20,7 @@ rule = Rule(
         since="0.1.0",
         policy=Policy.grid(known="- - medium medium", inferred="- - medium medium"),
         preview=True,
+        outranks=("LCH301", "LCH302", "LCH303", "LCH304", "LCH305", "LCH309"),
     )
 )
 
