@@ -32,7 +32,6 @@ class SiteContext:
         self.function = function
         self.frame = site.frame
         self.statement = site.statement
-        self._parents: dict[ast.AST, ast.AST] | None = None
 
     def value(self, expr: ast.expr) -> Value:
         return self.flow.seen.get(id(expr), NOTHING)
@@ -60,16 +59,18 @@ class SiteContext:
         return found
 
     def parent(self, node: ast.AST) -> ast.AST | None:
-        if self._parents is None:
-            self._parents = {}
+        parents = self.scope.parents
+        if parents is None:
+            parents = self.scope.parents = {}
             root = self.scope.node or self.source.tree
             pending: list[ast.AST] = [root]
             while pending:
                 current = pending.pop()
-                for child in children(current):
-                    self._parents[child] = current
-                    pending.append(child)
-        return self._parents.get(node)
+                below = children(current)
+                pending += below
+                for child in below:
+                    parents[child] = current
+        return parents.get(node)
 
     def text(self, node: ast.expr | ast.stmt) -> str:
         return self.source.segment(node)

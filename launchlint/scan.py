@@ -79,6 +79,7 @@ class Scope:
     is_kernel: bool = False
     is_cached: bool = False
     sites: list[Site] = field(default_factory=list)
+    parents: dict[ast.AST, ast.AST] | None = None  # what holds each node, filled in when somebody asks
 
     @property
     def name(self) -> str:
