@@ -389,15 +389,15 @@ def _names_so_far(ctx: Context) -> set[str]:
     late: set[str] = set()
     loaded: set[str] = set()
     for node in walk(function):
-        match node:
-            case ast.Attribute(attr=name, ctx=ast.Store()) if node.lineno >= line:
-                late.add(name)
-            case ast.Attribute(attr=name) if node.lineno < line:
-                found.add(name)
-            case ast.Attribute(attr=name):
-                loaded.add(name)
-            case ast.Name(id=name, ctx=ast.Store()) if node.lineno < line:
-                found.add(name)
+        if isinstance(node, ast.Attribute):
+            if node.lineno < line:
+                found.add(node.attr)
+            elif isinstance(node.ctx, ast.Store):
+                late.add(node.attr)
+            else:
+                loaded.add(node.attr)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.lineno < line:
+            found.add(node.id)
     own = {last_name(node) for node in walk(ctx.statement) if isinstance(getattr(node, "ctx", None), ast.Store)}
     return (found | (loaded - late)) - own
 
