@@ -85,6 +85,7 @@ SPECIAL: dict[str, tuple[str, ...]] = {
     "__init__": ("class",),
     "__new__": ("class",),
 }
+VAGUE = ("attr:", "class")  # a property, or a method that is called elsewhere by another name; any class
 COMPREHENSIONS: dict[type[ast.AST], str] = {
     ast.GeneratorExp: "<genexpr>",
     ast.ListComp: "<listcomp>",
@@ -114,6 +115,11 @@ def without_address(name: str) -> str:
     return ADDRESS.sub("", name) if " at 0x" in name else name
 
 
+def may_repeat(name: str) -> bool:
+    """Whether one place may make several events of this name in a row: an index selects once for each of its parts."""
+    return name.startswith("aten::") and name[6:] in IMPLICIT
+
+
 @lru_cache(maxsize=1 << 16)
 def keys_of(name: str) -> Groups:
     """What in the source can make an event of this name: groups of keys, the likeliest group first."""
@@ -125,7 +131,8 @@ def keys_of(name: str) -> Groups:
         return ((f"module:{found['name']}",), ("module",))
     if found := BUILT_IN.match(name):
         word = found["name"].rpartition(".")[2]
-        spelled = "method" if " of Tensor object" in name else "name" if name.startswith("<built-in function") else "call"
+        bound = name.startswith("<built-in method") and " of type object" not in name  # torch's functions belong to a type
+        spelled = "method" if bound else "name" if name.startswith("<built-in function") else "call"
         return ((f"{spelled}:{word}",), *_keys_of_callable(word))
     frame = frame_of(name)
     if frame is None:
@@ -159,30 +166,35 @@ class Function:
     places: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     loops: list[tuple[int, int]] = field(default_factory=list)  # half-open ranges of places, inner ones first
     choices: dict[Groups, tuple[list[int], bool]] = field(default_factory=dict)
+    generator: bool = False
 
-    def find(self, groups: Groups, after: int) -> tuple[int, bool] | None:
-        """The place of an event that comes after the place `after` (-1: nothing yet), and whether no other line can be meant."""
+    def find(self, groups: Groups, again: bool, after: int) -> tuple[int, bool] | None:
+        """The place of an event that comes after the place `after` (-1: nothing yet), and whether no other line can be meant.
+
+        `again`: one place may make several such events in a row.
+        """
         if groups not in self.choices:
             self.choices[groups] = self._choice(groups)
         places, certain = self.choices[groups]
-        return (self._next(places, after), certain) if places else None
+        return (self._next(places, after if again else after + 1, after), certain) if places else None
 
     def _choice(self, groups: Groups) -> tuple[list[int], bool]:
         """The places that answer to the first group which any answers to, and whether all are on one line."""
         for group in groups:
             places = sorted({place for key in group for place in self.places.get(key, ())})
             if places:
-                return places, len({self.lines[place] for place in places}) == 1
+                vague = all(key.startswith(VAGUE) for key in group)
+                return places, not vague and len({self.lines[place] for place in places}) == 1
         return [], False
 
-    def _next(self, places: list[int], after: int) -> int:
-        """The next place in the innermost loop around `after`, beginning anew at its end; else the next of all."""
+    def _next(self, places: list[int], first: int, after: int) -> int:
+        """The next place from `first` on in the innermost loop around `after`, beginning anew at its end; else the next of all."""
         for start, end in self.loops:
             if start <= after < end:
                 inside = [place for place in places if start <= place < end]
                 if inside:
-                    return next((place for place in inside if place >= after), inside[0])
-        return next((place for place in places if place >= after), places[0])
+                    return next((place for place in inside if place >= first), inside[0])
+        return next((place for place in places if place >= first), places[-1])
 
     def before(self, line: int) -> int:
         """The last place before the line: where a function stands that was at this line when recording began; -1 for none."""
@@ -202,7 +214,8 @@ class Module:
             match node:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-                    self._add(Function(node.name, first, node.end_lineno or first), node.body)
+                    function = Function(node.name, first, node.end_lineno or first, generator=_yields(node.body))
+                    self._add(function, node.body)
                 case ast.Lambda():
                     self._add(Function("<lambda>", node.lineno, node.end_lineno or node.lineno), [node.body])
                 case ast.ClassDef():
@@ -386,6 +399,18 @@ def _keys_at(node: ast.AST) -> tuple[str, ...]:
         case ast.YieldFrom():
             return ("iter",)
     return ()
+
+
+def _yields(body: Sequence[ast.AST]) -> bool:
+    """Whether these statements make a function a generator."""
+    todo = list(body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            todo.extend(ast.iter_child_nodes(node))
+    return False
 
 
 def _imported(tree: ast.Module) -> dict[str, str]:

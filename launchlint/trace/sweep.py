@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from launchlint.trace.code import frame_of, keys_of, without_address
+from launchlint.trace.code import SPECIAL, Groups, frame_of, keys_of, may_repeat, without_address
 from launchlint.trace.cost import Cost, call_of, work_of
 from launchlint.trace.events import TraceError, read
 from launchlint.trace.order import Sorter
@@ -214,6 +214,7 @@ class _Sweep:
         self.sums: list[_Sum] = []
         self.known: dict[tuple[Line | None, bool, frozenset[int]], _Sum] = {}
         self.marks: dict[Line, frozenset[int]] = {}
+        self.makers: dict[str, tuple[Groups, bool]] = {}
         self.nowhere = self._new(NOWHERE)
         self.outside = self._sum(None, True, frozenset())
 
@@ -263,13 +264,23 @@ class _Sweep:
         assert caller.running is not None
         running = caller.running
         function = running.place.function
-        found = function.find(keys_of(self.names[call.name]), running.at)
+        found = function.find(*self._made_by(self.names[call.name]), running.at)
         if found is not None:
             running.at = found[0]
         line = (running.place.path, function.lines[running.at] if running.at >= 0 else function.first)
         certain = found[1] if found else function.first == function.last
         placed.sum = self._sum(line, certain, caller.sum.context.inside | self._marked(line))
         return found is not None
+
+    def _made_by(self, name: str) -> tuple[Groups, bool]:
+        """What in the source makes an event of this name, and whether one place may make several in a row."""
+        if name not in self.makers:
+            groups, frame = keys_of(name), frame_of(name)
+            place = self.places.find(frame) if frame else None
+            if place and place.function.generator:  # it runs where it is iterated, which need not be where it is called
+                groups = (tuple(key for group in groups for key in group) + SPECIAL["__iter__"],)
+            self.makers[name] = (groups, may_repeat(name))
+        return self.makers[name]
 
     def _idle(self, frame: _Open, running: _Running, call: _Open | None) -> None:
         """Count the interpreter's time since the last call below a function for what both that call and this one stand in."""
