@@ -22,7 +22,7 @@ _HOST_NAME = re.compile(r"(^|_)(cpu|np|numpy|host|pinned|list|lst|py|shape)(_ten
 _SAME_TENSOR = frozenset({"T", "mT", "H", "data", "values", "indices", "real"})
 _MADE_FROM = frozenset({"tensor", "as_tensor", "asarray", "from_numpy", "Tensor", "LongTensor", "IntTensor", "FloatTensor"})
 _MOVES = frozenset({"to", "cuda", "long", "int", "float", "contiguous", "flatten", "view", "reshape", "pin_memory", "clone", "detach"})
-_CALL_AT_ONCE = frozenset({"map", "filter", "sorted", "sort", "max", "min", "reduce", "tree_map", "tree_map_only", "apply", "apply_", "map_"})
+_CALL_AT_ONCE = frozenset({"map", "filter", "sorted", "sort", "max", "min", "reduce", "tree_map", "apply", "apply_", "map_"})
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
 _MANY = 40  # characters of source that a message still quotes
 

@@ -49,6 +49,9 @@ def check_copy(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         case ast.Attribute(value=ast.Subscript() as target) if ctx.loops():
             if node.args and ctx.value(node.args[0]).on_host:
                 return  # an upload per turn is LCH202's or LCH203's
+            if node.args and _walks_itself(node.args[0], ctx):
+                yield Silence(node, "each turn copies a whole tensor of its own, without a temporary")
+                return
             yield from _judge(node, target, ctx)
 
 
@@ -72,6 +75,14 @@ def _judge(node: ast.Assign | ast.AugAssign | ast.Call, target: ast.Subscript, c
         yield Silence(node, "a heavy call in the same loop outweighs the small launches")
         return
     yield Hit(node, f"the store launches at least one kernel for each {loops.describe(loop, ctx)}", level, related=((loop, "the loop"),))
+
+
+def _walks_itself(source: ast.expr, ctx: Context) -> bool:
+    """`for part in parts: out[a:b].copy_(part, non_blocking=True)`: separate tensors, maybe from the host, gathered into one buffer."""
+    call = ctx.statement.value if isinstance(ctx.statement, ast.Expr) else None
+    if not isinstance(source, ast.Name) or not isinstance(call, ast.Call) or ctx.keyword(call, "non_blocking") is None:
+        return False
+    return any(isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and loop.target.id == source.id for loop in ctx.loops()[:1])
 
 
 def _takes_tensor(node: ast.Assign | ast.AugAssign | ast.Call, target: ast.Subscript, ctx: Context) -> bool:

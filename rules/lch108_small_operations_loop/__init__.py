@@ -10,6 +10,7 @@ from launchlint.facts import torch_operations
 from launchlint.model import Level, Meta, Policy
 from launchlint.names import last_name
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence
+from launchlint.trees import walk
 from launchlint.values import Device, Kind
 
 rule = Rule(
@@ -49,6 +50,9 @@ def check(node: ast.For, ctx: Context) -> Iterator[Outcome]:
     if (heavy := loops.heavy_call(node, ctx)) is not None:
         yield Silence(node, f"`{last_name(heavy.func)}` in the same loop outweighs the small launches")
         return
+    if (held := _held_module(node, ctx)) is not None:
+        yield Silence(node, f"`{held}` holds something that is called with a tensor, as a module is")
+        return
     if not _is_data_sized(node, ctx):
         yield Silence(node, "nothing shows that the loop grows with the data")
         return
@@ -84,6 +88,24 @@ def _launches(node: ast.For, ctx: Context) -> list[tuple[ast.expr, int, bool]]:
         if value.kind is Kind.TENSOR and value.device is not Device.HOST:
             found.append((call, 1, value.on_device and not value.by_name))
     return found
+
+
+def _held_module(node: ast.For, ctx: Context) -> str | None:
+    """A name that the function has bound to an object and that the loop calls with a tensor: `with loaded(m) as encoder: encoder(x)`."""
+    function = ctx.function.node
+    if function is None:
+        return None
+    bound = {item.optional_vars.id for item in _withitems(function) if isinstance(item.optional_vars, ast.Name)}
+    for call in loops.calls_in(node):
+        if isinstance(call.func, ast.Name) and call.func.id in bound and any(ctx.value(argument).is_tensor for argument in call.args):
+            return call.func.id
+    return None
+
+
+def _withitems(function: ast.AST) -> Iterator[ast.withitem]:
+    for item in walk(function):
+        if isinstance(item, (ast.With, ast.AsyncWith)):
+            yield from item.items
 
 
 def _is_data_sized(node: ast.For, ctx: Context) -> bool:
