@@ -50,7 +50,7 @@ class Changes:
         left: list[Finding] = []
         for finding in findings:
             spans = [finding.span, *(loop for related in finding.related if (loop := loops.at(related.span)) is not None)]
-            touched = any(_overlap(_git_lines(source, span), ranges) for span in spans)
+            touched = any(_overlap(_git_lines(*source.on_disk(span)), ranges) for span in spans)
             (kept if touched else left).append(finding)
         return kept, left
 

@@ -1,6 +1,6 @@
 """From what was named on the command line to the files that are checked.
 
-A folder is walked for `*.py` and `*.pyi`; a file that is named is checked whatever it is called. Only ordinary files
+A folder is walked for `*.py`, `*.pyi` and notebooks; a file that is named is checked whatever it is called. Only ordinary files
 are ever opened: a FIFO, a socket or a device is passed over, and so is a folder called `x.py`, which is walked
 instead. Links to folders are not followed, so a loop of links ends.
 """
@@ -16,7 +16,7 @@ from typing import Any
 from launchlint.model import Problem
 from launchlint.settings import Settings
 
-SUFFIXES = (".py", ".pyi")
+SUFFIXES = (".py", ".pyi", ".ipynb")
 # Folders that hold what tools made or fetched. Names only, so that no pattern has to be matched for them.
 EXCLUDED = frozenset(
     (

@@ -27,7 +27,7 @@ def module_of(path: str) -> tuple[str, bool]:
     with the name of a known framework starts a package too, and for a relative path its folders count.
     """
     folder, name = os.path.split(path.replace("\\", "/"))
-    stem = name[:-3] if name.endswith((".py", ".pyi")) else name
+    stem = (name[:-3] if name.endswith((".py", ".pyi")) else name).removesuffix(".ipynb")
     stem = stem.removesuffix(".")
     parts = [part for part in folder.split("/") if part not in (".", "")]
     start = len(parts)

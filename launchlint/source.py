@@ -19,8 +19,14 @@ import tokenize
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from launchlint.model import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from launchlint.model import Finding
 
 LINE_END = re.compile(r"\r\n|\r|\n")
 MAX_BYTES = 20_000_000  # a larger file is generated data; parsing it costs gigabytes
@@ -41,6 +47,7 @@ class Position:
 
     line: int
     column: int
+    cell: int = 0  # of a notebook, 1-based: the line is then a line of that cell
 
 
 @dataclass
@@ -61,7 +68,11 @@ class Source:
 
     @classmethod
     def from_bytes(cls, path: str, data: bytes) -> Source:
-        """Decode `data` by its byte-order mark or coding cookie; raise SourceError if that fails."""
+        """Decode `data` by its byte-order mark or coding cookie, or as a notebook; raise SourceError if that fails."""
+        if path.endswith(".ipynb"):
+            from launchlint import notebook
+
+            return notebook.read(path, data)
         if len(data) > MAX_BYTES:
             raise SourceError(f"larger than {MAX_BYTES // 1_000_000} MB, not analysed")
         if b"\0" in data:
@@ -157,6 +168,23 @@ class Source:
         """Line and column, 1-based, in code points."""
         line = bisect.bisect_right(self.line_starts, offset)
         return Position(line, offset - self.line_starts[line - 1] + 1)
+
+    def shown(self, offset: int) -> Position:
+        """The place as people are told it; in a notebook, the line within its cell."""
+        return self.position(offset)
+
+    def on_disk(self, span: Span) -> tuple[Source, Span]:
+        """The text that lies on the disk, and where the span stands in it; of a notebook, the JSON."""
+        return self, span
+
+    @property
+    def fault(self) -> str:
+        """What of the file could not be read although the rest could; only a notebook has such parts."""
+        return ""
+
+    def confine(self, findings: Sequence[Finding]) -> list[Finding]:
+        """The findings with the fixes that this kind of file takes."""
+        return list(findings)
 
     def utf16_column(self, offset: int) -> int:
         """0-based column of `offset` in UTF-16 units, as the language server protocol counts."""

@@ -29,13 +29,23 @@ PAGES = "rules/{folder}/README.md"  # a reference relative to the project's sour
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A range for people: 1-based lines, 1-based columns in code points, the end column exclusive."""
+    """A range for people: 1-based lines, 1-based columns in code points, the end column exclusive.
+
+    In a notebook, lines are those of the cell with the number `cell`, and `above` lines of the joint text stand before it.
+    """
 
     path: str
     line: int
     column: int
     end_line: int
     end_column: int
+    cell: int = 0
+    above: int = 0
+
+    def __str__(self) -> str:
+        """`path:line:column`, or `path:cell 3:line:column`."""
+        cell = f"cell {self.cell}:" if self.cell else ""
+        return f"{self.path}:{cell}{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,11 @@ class Entry:
     fingerprint: str
     source: Source
     measured: Measured | None = None  # what a recording says, where one was given
+
+    @property
+    def on_disk(self) -> Place:
+        """The place in the file as it lies on the disk: of a notebook, in its JSON."""
+        return place(*self.source.on_disk(self.finding.span), self.place.path)
 
     @property
     def url(self) -> str:
@@ -117,7 +132,7 @@ def locate(source: Source, findings: Sequence[Finding], settings: Settings) -> l
     for finding in (_as_configured(each, settings) for each in findings):
         meta = registry.load()[finding.code].meta
         spot = place(source, finding.span, shown)
-        key = "\0".join((finding.code, stable, " ".join(source.line(spot.line).split())))
+        key = "\0".join((finding.code, stable, " ".join(source.line(spot.line + spot.above).split())))
         seen[key] += 1
         related = tuple((place(source, other.span, shown), other.note) for other in finding.related)
         entries.append(Entry(finding, meta, spot, related, fingerprint(key, seen[key]), source))
@@ -139,9 +154,10 @@ def worst_first(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def in_words(entry: Entry) -> str:
-    """The message with why its line is hot and what to do, for outputs that show no code."""
+    """The message with why its line is hot and what to do, for outputs that show no code; of a notebook, first its cell."""
     finding = entry.finding
-    parts = [finding.message]
+    cell = f"cell {entry.place.cell}, line {entry.place.line}: " if entry.place.cell else ""
+    parts = [f"{cell}{finding.message}"]
     if finding.hot:
         chain = f" ({' -> '.join(finding.hot.chain)})" if len(finding.hot.chain) > 1 else ""
         parts.append(f"hot because {finding.hot.reason}{chain}")
@@ -151,11 +167,12 @@ def in_words(entry: Entry) -> str:
 
 
 def edits(entry: Entry) -> list[Edit]:
-    """All edits of the fix of a finding, the imports that it needs included; none where it has none or only shows one."""
+    """All edits of the fix of a finding, the imports that it needs included; none where it has none, only shows one, or is in
+    the JSON of a notebook."""
     from launchlint.fixes import imports
 
     fix = entry.finding.fix
-    if fix is None or not fix.edits:
+    if fix is None or not fix.edits or entry.place.cell:
         return []
     added = imports.add(entry.source, list(fix.imports))
     return sorted([*fix.edits, *([added] if added else [])])
@@ -191,8 +208,9 @@ def fingerprint(key: str, occurrence: int) -> str:
 
 
 def place(source: Source, span: Span, path: str) -> Place:
-    start, end = source.position(span.start), source.position(span.end)
-    return Place(path, start.line, start.column, end.line, end.column)
+    start, end = source.shown(span.start), source.shown(span.end)
+    above = source.position(span.start).line - start.line
+    return Place(path, start.line, start.column, end.line, end.column, start.cell, above)
 
 
 def readable(path: str) -> str:

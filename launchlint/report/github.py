@@ -31,12 +31,12 @@ def render(result: Result) -> str:
         text = f"{' and '.join(what)} more ({total} findings in all): see the log of this step, or write SARIF for all of them"
         lines.append(f"::notice title=launchlint::{_data(text)}")
         lines += [_plain(f"{_readable(problem.path)}:{problem.line}: {problem.reason}") for problem in result.problems[SHOWN:]]
-        lines += [_plain(f"{_path(each)}:{each.place.line}:{each.place.column}: {_title(each)} {each.finding.message}") for each in rest]
+        lines += [_plain(f"{_place(each)}: {_title(each)} {each.finding.message}") for each in rest]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _annotation(level: str, entry: Entry) -> str:
-    place = entry.place
+    place = entry.on_disk
     command = f"::{level} file={_property(_path(entry))},line={place.line},endLine={place.end_line}"
     if place.line == place.end_line:
         command += f",col={place.column},endColumn={place.end_column}"
@@ -54,6 +54,10 @@ def _title(entry: Entry) -> str:
 
 def _path(entry: Entry) -> str:
     return _readable(entry.source.path)
+
+
+def _place(entry: Entry) -> str:
+    return _path(entry) + str(entry.place).removeprefix(entry.place.path)
 
 
 def _readable(path: str) -> str:

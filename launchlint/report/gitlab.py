@@ -25,6 +25,7 @@ def render(result: Result) -> str:
 
 
 def _entry(entry: Entry, seen: Counter[str]) -> dict[str, Any]:
+    place = entry.on_disk
     seen[entry.fingerprint] += 1
     again = seen[entry.fingerprint]
     return {
@@ -34,7 +35,7 @@ def _entry(entry: Entry, seen: Counter[str]) -> dict[str, Any]:
         "severity": SEVERITY[entry.finding.confidence],
         "location": {
             "path": readable(from_top(entry.source.path)),
-            "lines": {"begin": entry.place.line, "end": entry.place.end_line},
+            "lines": {"begin": place.line, "end": place.end_line},
         },
     }
 

@@ -1,4 +1,7 @@
-"""The contract for programs: one JSON object; lines are 1-based, columns 1-based and counted in code points."""
+"""The contract for programs: one JSON object; lines are 1-based, columns 1-based and counted in code points.
+
+In a notebook, a place has the number of its `cell` too, and lines are counted from the beginning of the cell.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +57,7 @@ def entry_object(entry: Entry) -> dict[str, Any]:
 def _range(where: Place) -> dict[str, Any]:
     return {
         "path": where.path,
+        **({"cell": where.cell} if where.cell else {}),
         "line": where.line,
         "column": where.column,
         "end_line": where.end_line,

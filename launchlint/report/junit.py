@@ -38,10 +38,11 @@ def _suite(name: str, cases: Sequence[str], errors: int, failures: int | None = 
 
 def _failure(entry: Entry) -> str:
     path, place = readable(from_top(entry.source.path)), entry.place
-    name = f"{entry.meta.code} {entry.meta.name} at line {place.line}, column {place.column}"
+    cell = f"cell {place.cell}, " if place.cell else ""
+    name = f"{entry.meta.code} {entry.meta.name} at {cell}line {place.line}, column {place.column}"
     kind = f"{entry.meta.code} {entry.meta.name}"
-    text = f"{path}:{place.line}:{place.column}: {in_words(entry)}\n{entry.source.line(place.line)}"
-    head = f'    <testcase name={_attribute(name)} classname={_attribute(path)} file={_attribute(path)} line="{place.line}">'
+    text = f"{path}{str(place).removeprefix(place.path)}: {in_words(entry)}\n{entry.source.line(place.line + place.above)}"
+    head = f'    <testcase name={_attribute(name)} classname={_attribute(path)} file={_attribute(path)} line="{entry.on_disk.line}">'
     failure = f"<failure type={_attribute(kind)} message={_attribute(entry.finding.message)}>{_text(text)}</failure>"
     return f"{head}\n      {failure}\n    </testcase>"
 

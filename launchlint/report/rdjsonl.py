@@ -63,6 +63,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
 
 
 def _range(source: Source, span: Span) -> dict[str, Any]:
+    source, span = source.on_disk(span)
     return {"start": _position(source, span.start), "end": _position(source, span.end)}
 
 

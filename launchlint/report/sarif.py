@@ -88,7 +88,7 @@ def _result(entry: Entry, index: dict[str, int]) -> dict[str, Any]:
             {"id": number, "message": {"text": related.note or "see"}, "physicalLocation": _physical(entry.source, related.span)}
             for number, related in enumerate(finding.related, 1)
         ]
-    if finding.fix and finding.fix.applicability >= Applicability.UNSAFE and finding.fix.edits:
+    if finding.fix and finding.fix.applicability >= Applicability.UNSAFE and edits(entry):
         shape["fixes"] = [_fix(entry)]
     return shape
 
@@ -108,6 +108,7 @@ def _physical(source: Source, span: Span) -> dict[str, Any]:
 
 
 def _region(source: Source, span: Span) -> dict[str, int]:
+    source, span = source.on_disk(span)
     return {
         "startLine": source.position(span.start).line,
         "startColumn": source.utf16_column(span.start) + 1,

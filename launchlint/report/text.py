@@ -48,7 +48,7 @@ def render(result: Result) -> str:
 
 def one_line(entry: Entry, paint: Paint) -> str:
     """`path:line:column: CODE [name] message`, with `[*]` where `--fix` would change it."""
-    place = f"{paint.bold(entry.place.path)}:{entry.place.line}:{entry.place.column}:"
+    place = f"{paint.bold(entry.place.path)}{str(entry.place).removeprefix(entry.place.path)}:"
     star = f" {paint.green('[*]')}" if _is_safe(entry.finding) else ""
     return f"{place} {paint.red(entry.finding.code)} [{entry.meta.name}]{star} {entry.finding.message}"
 
@@ -95,13 +95,17 @@ class _Mark:
 def _frame(entry: Entry, paint: Paint) -> list[str]:
     """The lines of the finding and of its related places in order; what is meant is marked below its first line."""
     marks = [_Mark(entry.place, "", True), *(_Mark(place, note, False) for place, note in entry.related)]
-    marks.sort(key=lambda mark: (mark.place.line, mark.place.column, not mark.main))
+    marks.sort(key=lambda mark: (mark.place.cell, mark.place.line, mark.place.column, not mark.main))
+    cells = {mark.place.cell for mark in marks}
     width = len(str(max(_last(mark) for mark in marks)))
     bar = paint.blue("|")
     lines = [f"{' ' * width} {bar}"]
-    shown = 0
+    shown, cell = 0, 0
     for mark in marks:
-        if shown and mark.place.line > shown + 1:
+        if len(cells) > 1 and mark.place.cell != cell:
+            shown, cell = 0, mark.place.cell
+            lines.append(paint.blue(f"cell {cell}"))
+        elif shown and mark.place.line > shown + 1:
             lines.append(paint.blue("..."))
         for number in _numbers(mark):
             if number is None:
@@ -132,7 +136,7 @@ def _numbers(mark: _Mark) -> list[int | None]:
 
 def _cut(entry: Entry, mark: _Mark, number: int) -> tuple[str, int, int]:
     """The line for the screen, and from where to where to mark it, in columns of the screen."""
-    line = entry.source.line(number)
+    line = entry.source.line(number + mark.place.above)
     place = mark.place
     indent = len(line) - len(line.lstrip())
     start = place.column - 1 if number == place.line else indent
