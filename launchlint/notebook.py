@@ -225,11 +225,13 @@ class _Reader:
     def __init__(self, file: str) -> None:
         self.file = file
         self.decoder = json.JSONDecoder()
-        self.letters = (letter for letter in map(chr, LETTERS) if letter not in file)
         self.broken: list[str] = []
 
     def notebook(self, path: str, bom: bytes) -> Notebook:
-        cells = tuple(self.cells())
+        found = [*self.written()]
+        used = frozenset("".join(piece.text for cell in found for piece in cell.pieces))
+        letters = (letter for letter in map(chr, LETTERS) if letter not in used)
+        cells = tuple(cell for each in found if (cell := self.parsed(each, letters)) is not None)
         mark = "\f"
         while any(mark in cell.code for cell in cells):
             mark += "\f"
@@ -240,8 +242,8 @@ class _Reader:
             path, f"\n{mark}\n".join(cell.code for cell in cells), bom=bom, file=self.file, cells=cells, mark=mark, reason=reason
         )
 
-    def cells(self) -> Iterator[Cell]:
-        """The Python cells that parse."""
+    def written(self) -> Iterator[Cell]:
+        """The Python cells as they are written."""
         for number, (at, key) in enumerate(self.sources(), 1):
             about = self.members(at)
             if self.value(about, "cell_type") != "code" or not _is_python_cell(self.value(about, "metadata")):
@@ -250,9 +252,9 @@ class _Reader:
                 raise SourceError(f"not a notebook: cell {number} has no source")
             start, end = about[key]
             pieces = tuple(self.pieces(start, number))
-            cell = self.code_cell(number, start, end, pieces)
-            if cell is not None:
-                yield cell
+            text = "".join(piece.text for piece in pieces)
+            if not _is_foreign(text):
+                yield Cell(number, start, end, pieces, text)
 
     def sources(self) -> Iterator[tuple[int, str]]:
         """Where each cell begins, and the key of its source; before format 4, cells lay in worksheets."""
@@ -276,20 +278,17 @@ class _Reader:
                 raise SourceError(f"not a notebook: the source of cell {number} is no text")
             yield Piece(start, end, self.decoder.raw_decode(self.file, start)[0])
 
-    def code_cell(self, number: int, start: int, end: int, pieces: tuple[Piece, ...]) -> Cell | None:
-        """The cell, unless it is of another language or does not parse, which is noted."""
-        text = "".join(piece.text for piece in pieces)
-        if _is_foreign(text):
-            return None
-        code, magics = text, list[tuple[str, str]]()
-        if _fault(code):
-            code, magics = hide_magics(text, self.letters)
+    def parsed(self, cell: Cell, letters: Iterator[str]) -> Cell | None:
+        """The cell without magics; None where it does not parse, which is noted unless all of it is what a magic reads (%sql)."""
+        if _fault(cell.code) is None:
+            return cell
+        code, magics = hide_magics(cell.code, letters)
         if fault := _fault(code):
-            if not _begins_with_magic(text):  # then the rest is what the magic reads, such as %sql
+            if not _begins_with_magic(cell.code):
                 line = f", line {fault.line}" if fault.line else ""
-                self.broken.append(f"cell {number}{line}: {fault.reason}")
+                self.broken.append(f"cell {cell.number}{line}: {fault.reason}")
             return None
-        return Cell(number, start, end, pieces, code, tuple(magics))
+        return replace(cell, code=code, magics=tuple(magics))
 
     def members(self, at: int) -> Members:
         """The values of the object at a place, none where it is something else; of equal keys the last counts, as in `json`."""
