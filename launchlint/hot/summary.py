@@ -324,11 +324,11 @@ class _Walk:
             described = summary.classes[owner]
             described.methods[node.name] = index
             if node.returns is not None:
-                described.results[node.name] = _unparse(node.returns)
+                described.results[node.name] = _promise(node, node.returns)
             if any(name.rpartition(".")[2] in ("property", "cached_property") for name in decorators):
                 described.properties += (node.name,)
         elif parent < 0 and node.returns is not None:
-            summary.results[node.name] = _unparse(node.returns)
+            summary.results[node.name] = _promise(node, node.returns)
         if parent >= 0:
             self.calls[parent][(node.name, MENTIONED)] = None
         if decorators:
@@ -544,6 +544,32 @@ def _returns_kept(node: FunctionNode) -> bool:
             ) if kept == given:
                 return True
     return False
+
+
+def _promise(node: FunctionNode, returns: ast.expr) -> str:
+    """The annotation of a result as text; `int` where it says Tensor and every return reads a number back."""
+    text = _unparse(returns)
+    if "Tensor" not in text:
+        return text
+    values: list[ast.expr] = []
+    pending: list[ast.stmt] = list(node.body)
+    while pending:
+        statement = pending.pop()
+        if isinstance(statement, ast.Return) and statement.value is not None:
+            values.append(statement.value)
+        elif statement.__class__ in BLOCKS:
+            for inner in (inner for body in bodies(statement) for inner in body):
+                pending += [inner] if isinstance(inner, ast.stmt) else inner.body  # a handler or a case
+    return "int" if values and all(_reads_number(value) for value in values) else text
+
+
+def _reads_number(value: ast.expr) -> bool:
+    """`x.item()`, `int(x)`, `len(x)`."""
+    match value:
+        case ast.Call(func=ast.Attribute(attr="item"), args=[]) | ast.Call(func=ast.Name(id="int" | "float" | "len")):
+            return True
+        case _:
+            return False
 
 
 def _is_stub(node: FunctionNode) -> bool:

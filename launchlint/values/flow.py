@@ -241,27 +241,39 @@ class Flow(Evaluator):
                 if argument is not None:
                     given[name].append(self.seen.get(id(argument), NOTHING))
         for name, values in given.items():
-            if values and all(value.on_host for value in values):
+            if values and all(_is_host_data(value) for value in values):
                 env[name] = env[name].but(
                     device=Device.HOST, by_name=True, origin=Origin(0, "every caller in this file has it on the host")
                 )
 
     def _call_sites(self, name: str) -> list[tuple[ast.Call, FunctionNode, ClassScope | None]]:
-        """Calls of `name(...)` and `self.name(...)` in this file; all of them are looked up once."""
-        if self._sites is None:
-            self._sites = {}
-            for scope in self.found.scopes:
-                if scope.node is None or scope.outer is not self.found.module or scope.is_kernel:
+        """Calls of `name(...)` and `self.name(...)` in this file; only functions whose text holds such a call are walked."""
+        known = self._sites.get(name)
+        if known is None:
+            known = self._sites[name] = []
+            lines = _lines_with(self.found.text, f"{name}(")
+            for scope in self.found.scopes if lines else ():
+                node = scope.node
+                if node is None or scope.outer is not self.found.module or scope.is_kernel:
                     continue
-                pending: list[ast.AST] = list(scope.node.body)
-                while pending:
-                    current = pending.pop()
-                    if isinstance(current, ast.Call):
-                        called = _called_here(current)
-                        if called:
-                            self._sites.setdefault(called, []).append((current, scope.node, scope.owner))
-                    pending += branches(current)
-        return self._sites.get(name, [])
+                if any(node.lineno <= line <= (node.end_lineno or line) for line in lines):
+                    known += [(call, node, scope.owner) for call in self._calls_in(node).get(name, ())]
+        return known
+
+    def _calls_in(self, node: FunctionNode) -> dict[str, list[ast.Call]]:
+        """Calls in a function of what this file may define, by name."""
+        known = self._calls_of.get(node)
+        if known is None:
+            known = self._calls_of[node] = {}
+            pending: list[ast.AST] = list(node.body)
+            while pending:
+                current = pending.pop()
+                if current.__class__ is ast.Call:
+                    called = _called_here(current)
+                    if called:
+                        known.setdefault(called, []).append(current)
+                pending += branches(current)
+        return known
 
     def _host_parameters(self, node: FunctionNode, env: Environment) -> None:
         """`y = f(x).to(device)`: what is moved to the device under another name lives on the host until then."""
@@ -603,6 +615,24 @@ def walk_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             inner = getattr(node, name, None)
             if inner.__class__ is list:
                 pending.extend(reversed(inner))
+
+
+def _is_host_data(value: Value) -> bool:
+    """A number, an array or a host tensor; a list says nothing of the tensors in it."""
+    return value.kind in (Kind.ARRAY, Kind.SCALAR) or (value.kind is Kind.TENSOR and value.device is Device.HOST)
+
+
+def _lines_with(text: str, called: str) -> list[int]:
+    """The lines that hold `called`, in a definition or in a call."""
+    lines: list[int] = []
+    line, start = 1, 0
+    found = text.find(called)
+    while found >= 0:
+        line += text.count("\n", start, found)
+        start = found
+        lines.append(line)
+        found = text.find(called, found + 1)
+    return lines
 
 
 def _called_here(call: ast.Call) -> str:

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 
 from launchlint import uploads
 from launchlint.model import Level, Meta, Policy
-from launchlint.names import dotted
+from launchlint.names import dotted, last_name
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence, may_index_by_data
 from launchlint.values import Device, Kind, Value
+from launchlint.values.conventions import value_of_name
+from launchlint.values.value import NOTHING
 
 rule = Rule(
     Meta(
@@ -47,7 +49,7 @@ def check(node: ast.Subscript, ctx: Context) -> Iterator[Outcome]:
             return
         if not _is_host_index(value):
             continue
-        if value.by_name and value.is_tensor and (base.by_name or base.is_unknown):
+        if value.by_name and value.is_tensor and (base.by_name or base.is_unknown or value_of_name(last_name(part)) is NOTHING):
             yield Silence(node, f"only names say where the index and the tensor live ({value.origin.why})")
             return
         if value.by_name and value.is_tensor:
