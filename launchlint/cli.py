@@ -115,7 +115,7 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     rules.add_argument("--format", choices=("text", "json"), default="text")
     rules.set_defaults(run=_rules)
     why = commands.add_parser("why", help="say why a line is reported or not")
-    why.add_argument("place", metavar="FILE:LINE")
+    why.add_argument("place", metavar="FILE:LINE", help="in a notebook FILE:CELL:LINE, with the number of the cell")
     _add_settings(why)
     why.set_defaults(run=_why)
     shown = commands.add_parser("settings", help="show the settings in force and where each comes from")
@@ -371,13 +371,14 @@ def _why(options: argparse.Namespace) -> int:
     path, colon, line = options.place.rpartition(":")
     if not colon or not line.isdecimal() or int(line) < 1:
         raise Trouble(f"{options.place!r} is not FILE:LINE, for example model.py:12")
+    path, cell = _cell_of(path)
     if not os.path.isfile(path):
         raise Trouble(f"{path}: {'not an ordinary file' if os.path.exists(path) else 'no such file'}")
     from launchlint import why
     from launchlint.source import SourceError
 
     try:
-        return put(why.explain(path, int(line), _settings_of(options, [path])).rstrip("\n") + "\n")
+        return put(why.explain(path, int(line), _settings_of(options, [path]), cell).rstrip("\n") + "\n")
     except (SourceError, OSError) as error:
         raise Trouble(f"{path}: {error}") from error
 
@@ -387,6 +388,13 @@ def _cache(options: argparse.Namespace) -> int:
 
     root = _settings_of(options, []).root or os.getcwd()
     return put(f"{'deleted' if clean(root) else 'no cache to delete:'} {os.path.join(root, FOLDER)}\n")
+
+
+def _cell_of(path: str) -> tuple[str, int]:
+    """`a.ipynb:cell 3` and `a.ipynb:3` as file and cell; 0 for a path that names no cell."""
+    file, _, cell = path.rpartition(":")
+    number = cell.removeprefix("cell ")
+    return (file, int(number)) if file.endswith(".ipynb") and number.isdecimal() else (path, 0)
 
 
 def _settings(options: argparse.Namespace) -> int:

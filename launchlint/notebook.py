@@ -141,6 +141,14 @@ class Notebook(Source):
         """The index of the cell at an offset of the text; the line between two cells belongs to the first."""
         return bisect.bisect_right(self.ranges, offset, key=lambda part: part[0]) - 1
 
+    def number(self, line: int, cell: int = 0) -> int:
+        """The number in the text of a line of a cell."""
+        for each, (start, end) in zip(self.cells, self.ranges, strict=False):
+            if each.number == cell and 1 <= line <= self.text.count("\n", start, end) + 1:
+                return self.position(start).line + line - 1
+        what = f"cell {cell} has no line {line}, or is not checked" if cell else "the place in a notebook is FILE:CELL:LINE"
+        raise SourceError(what)
+
     def shown(self, offset: int) -> Position:
         """The number of the cell and the line within it."""
         if not self.cells:

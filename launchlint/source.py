@@ -169,6 +169,12 @@ class Source:
         line = bisect.bisect_right(self.line_starts, offset)
         return Position(line, offset - self.line_starts[line - 1] + 1)
 
+    def number(self, line: int, cell: int = 0) -> int:
+        """The 1-based number of a line in the text, from its number in a cell where there are cells; raise SourceError if none has it."""
+        if cell or not 1 <= line <= len(self.line_starts):
+            raise SourceError(f"has no cell {cell}: it is no notebook" if cell else f"has no line {line}")
+        return line
+
     def shown(self, offset: int) -> Position:
         """The place as people are told it; in a notebook, the line within its cell."""
         return self.position(offset)

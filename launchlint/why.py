@@ -14,18 +14,21 @@ from launchlint.model import Heat
 from launchlint.modules import module_of
 from launchlint.scan import Interest, Scope, scan
 from launchlint.settings import Settings
-from launchlint.source import Source, SourceError
+from launchlint.source import Source
 from launchlint.values.flow import Flow
 from launchlint.values.value import NOTHING, Value
 
 MANY = 400  # files of one package that are read to find callers; the nearest folders come first
 
 
-def explain(path: str, line: int, settings: Settings) -> str:
-    """The answer as text; raise SourceError where the file cannot be analysed or has no such line."""
+def explain(path: str, line: int, settings: Settings, cell: int = 0) -> str:
+    """The answer as text; raise SourceError where the file cannot be analysed or has no such line.
+
+    In a notebook, `line` is a line of the cell with the number `cell`.
+    """
     source = read_source(path)
-    if not 1 <= line <= len(source.line_starts):
-        raise SourceError(f"has no line {line}")
+    place = f"{path}:cell {cell}:{line}" if cell else f"{path}:{line}"
+    line = source.number(line, cell)
     module, is_package = module_of(path)
     found = scan(source.tree, source.text, Interest([]), module, is_package)
     project = Project([*_neighbours(path), summarize_source(source, source.tree)], settings)
@@ -33,13 +36,13 @@ def explain(path: str, line: int, settings: Settings) -> str:
     verdict = project.verdict(source.path, scope) if scope is not None else Verdict(Heat.NOTHING, "the line is not part of a function")
     trace: list[Decision] = []  # every rule that looked leaves its reason here
     report = check_source(source, registry.select(settings), settings, project, trace)
-    flow = Flow(found)
+    flow = Flow(found, project.values)
     if scope is not None and scope.outermost.node is not None:
         flow.function(scope.outermost.node, scope.outermost.owner)
     parts = [
-        f"{path}:{line}: {source.line(line).strip()}",
+        f"{place}: {source.line(line).strip()}",
         "",
-        *_heat(scope, verdict),
+        *_heat(source, scope, verdict),
         "",
         *_values(source, flow, line),
         "",
@@ -88,7 +91,7 @@ def _scope_at(scopes: list[Scope], line: int) -> Scope | None:
     return best
 
 
-def _heat(scope: Scope | None, verdict: Verdict) -> list[str]:
+def _heat(source: Source, scope: Scope | None, verdict: Verdict) -> list[str]:
     if scope is None:
         return ["Function: none; rules look at functions only"]
     word = {
@@ -102,7 +105,7 @@ def _heat(scope: Scope | None, verdict: Verdict) -> list[str]:
     if len(verdict.chain) > 1:
         lines.append(f"  chain: {' -> '.join(verdict.chain)}")
     for first, last in verdict.lines:
-        lines.append(f"  only its loop in lines {first} to {last}")
+        lines.append(f"  only its loop in lines {_shown(source, first)} to {_shown(source, last)}")
     return lines
 
 
@@ -118,16 +121,22 @@ def _values(source: Source, flow: Flow, line: int) -> list[str]:
         if text in seen or len(text) > 90:
             continue
         seen.add(text)
-        rows.append(f"  {text}: {_value(value)}")
+        rows.append(f"  {text}: {_value(source, value)}")
     return ["Values on the line:", *(rows or ["  none"])]
 
 
-def _value(value: Value) -> str:
+def _value(source: Source, value: Value) -> str:
     if value is NOTHING:
         return "nothing known"
     where = f", from {value.origin.why}" if value.origin.why else ""
-    where += f" (line {value.origin.line})" if value.origin.line else ""
+    where += f" (line {_shown(source, value.origin.line)})" if value.origin.line else ""
     return f"{value}{where}{', by its name only' if value.by_name else ''}"
+
+
+def _shown(source: Source, line: int) -> str:
+    """The number of a line as people know it."""
+    place = source.shown(source.line_starts[min(line, len(source.line_starts)) - 1])
+    return f"{place.line} of cell {place.cell}" if place.cell else str(place.line)
 
 
 def _rules(source: Source, trace: list[Decision], line: int) -> list[str]:

@@ -409,3 +409,18 @@ def test_a_text_whose_cells_cannot_be_told_apart_is_not_written() -> None:
     book = source(code("a"), code("b"))
     with pytest.raises(SourceError, match="told apart"):
         book.encode("a\nb")
+
+
+def test_why_takes_a_place_as_it_is_shown(notebook: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for place in (f"{notebook}:cell 5:4", f"{notebook}:5:4"):
+        assert cli.main(["why", "--isolated", place]) == 0
+        said = capsys.readouterr().out
+        assert said.startswith(f"{notebook}:cell 5:4: return x + {MOVED}\n")
+        assert "chain: Net.forward -> pack" in said and "from parameter x: torch.Tensor (line 3 of cell 5)" in said
+    for place, reason in (
+        (f"{notebook}:4", "FILE:CELL:LINE"),
+        (f"{notebook}:5:9", "no line 9"),
+        (f"{notebook}:3:1", "cell 3 has no line 1"),
+    ):
+        assert cli.main(["why", "--isolated", place]) == 2
+        assert reason in capsys.readouterr().err
