@@ -483,7 +483,7 @@ class Evaluator:
             return named
         if name in _PARAMETER_ATTRIBUTES and base.kind in (Kind.UNKNOWN, Kind.OBJECT):
             return Value(Kind.TENSOR, by_name=True, origin=origin)
-        if self.outside is not None and base.is_unknown and base.kind is not Kind.DEVICE:
+        if self.outside is not None and base.kind is Kind.UNKNOWN:
             return self.outside.any_attribute(name)
         return NOTHING
 

@@ -54,7 +54,8 @@ class Flow(Evaluator):
         self._finished: set[FunctionNode] = set()
         self._primed: set[str] = set()
         self._calls = 0
-        self._sites: dict[str, list[tuple[ast.Call, FunctionNode, ClassScope | None]]] | None = None
+        self._sites: dict[str, list[tuple[ast.Call, FunctionNode, ClassScope | None]]] = {}
+        self._calls_of: dict[FunctionNode, dict[str, list[ast.Call]]] = {}
         self._module()
 
     def _module(self) -> None:
@@ -251,7 +252,7 @@ class Flow(Evaluator):
         known = self._sites.get(name)
         if known is None:
             known = self._sites[name] = []
-            lines = _lines_with(self.found.text, f"{name}(")
+            lines = _lines_calling(self.found.text, name)
             for scope in self.found.scopes if lines else ():
                 node = scope.node
                 if node is None or scope.outer is not self.found.module or scope.is_kernel:
@@ -622,15 +623,19 @@ def _is_host_data(value: Value) -> bool:
     return value.kind in (Kind.ARRAY, Kind.SCALAR) or (value.kind is Kind.TENSOR and value.device is Device.HOST)
 
 
-def _lines_with(text: str, called: str) -> list[int]:
-    """The lines that hold `called`, in a definition or in a call."""
+def _lines_calling(text: str, name: str) -> list[int]:
+    """The lines that may hold `name(...)`, `self.name(...)` or `cls.name(...)`."""
     lines: list[int] = []
+    text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
     line, start = 1, 0
+    called = f"{name}("
     found = text.find(called)
     while found >= 0:
-        line += text.count("\n", start, found)
-        start = found
-        lines.append(line)
+        before = text[max(0, found - 5) : found]
+        if before.endswith(("self.", "cls.")) or not (before.endswith(("def ", ".", "_")) or before[-1:].isalnum()):
+            line += text.count("\n", start, found)
+            start = found
+            lines.append(line)
         found = text.find(called, found + 1)
     return lines
 

@@ -96,6 +96,8 @@ class ProjectValues:
 
 
 def _agreed(texts: list[str]) -> Value:
+    if "str" in texts:
+        return NOTHING
     values = [value for text in texts if text and (value := value_of_text(text)).kind not in (Kind.UNKNOWN, Kind.OBJECT, Kind.NONE)]
     if not values or len(values) < _SAME * len(texts):
         return NOTHING
