@@ -117,6 +117,7 @@ class Scan:
     classes: dict[str, ClassScope] = field(default_factory=dict)
     functions: dict[str, FunctionNode] = field(default_factory=dict)  # at module level
     constants: list[ast.stmt] = field(default_factory=list)  # assignments at module level, in order
+    text: str = ""
 
 
 Interested = tuple[Rule, Check]
@@ -186,6 +187,7 @@ def scan(
     """Walk `tree` once. With `wanted` only the functions for which it is true get sites; what the others define is known all the same."""
     names = Names(module, is_package)
     walk = _Walk(interest, Scan(names, Scope("", None, None, None)), is_kernel_file(text), wanted)
+    walk.found.text = text
     walk.run(tree)
     find_rebound(tree, text, names)
     names.host_fields = find_host_fields(tree, text)

@@ -23,10 +23,31 @@ rule = Rule(
 
 _ASKS = frozenset({"any", "all"})
 _MESSAGE = "the branch reads its answer from the device, and the host waits for everything queued before it"
+_IDENTITY = frozenset({ast.Is, ast.IsNot})
 _Test = ast.If | ast.While | ast.IfExp | ast.Assert
 
 
-@rule.on(ast.If, ast.While, ast.IfExp, ast.Assert)
+def may_be_asked(node: _Test | ast.BoolOp) -> bool:
+    """False where the test is made of `is`, `isinstance(...)` and their kind only, which is most tests: no tensor is asked there."""
+    pending = [node if isinstance(node, ast.BoolOp) else node.test]
+    while pending:
+        test = pending.pop()
+        match test:
+            case ast.BoolOp(values=values):
+                pending += values
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                pending.append(operand)
+            case ast.Constant() | ast.Call(func=ast.Name(id="isinstance" | "hasattr" | "callable" | "issubclass")):
+                pass
+            case ast.Compare(left=left, ops=ops, comparators=sides) if all(op.__class__ in _IDENTITY for op in ops):
+                if any(side.__class__ is ast.Call for side in (left, *sides)):
+                    return True
+            case _:
+                return True
+    return False
+
+
+@rule.on(ast.If, ast.While, ast.IfExp, ast.Assert, when=may_be_asked)
 def check_test(node: _Test, ctx: Context) -> Iterator[Outcome]:
     """`if x.any():`, `while t:`, `assert (x > 0).all()`, with `and`, `or` and `not`."""
     for test in _asked(node.test):
@@ -37,7 +58,7 @@ def check_test(node: _Test, ctx: Context) -> Iterator[Outcome]:
                 yield outcome
 
 
-@rule.on(ast.BoolOp)
+@rule.on(ast.BoolOp, when=may_be_asked)
 def check_operands(node: ast.BoolOp, ctx: Context) -> Iterator[Outcome]:
     """`flag = x.any() or y`: all operands but the last are asked, wherever the expression stands."""
     for value in node.values[:-1]:
