@@ -120,11 +120,12 @@ def _rest(joined: Joined) -> list[str]:
     """What was measured where no line is known, and the findings without a figure."""
     from launchlint.trace.words import measured_in_words, table
 
-    rows = [
-        (cost, what)
-        for cost, what in ((joined.elsewhere, "below no function that is checked"), (joined.stackless, "below no Python function"))
-        if cost
-    ]
+    parts = (
+        (joined.between, "in functions that are checked, between a line and another"),
+        (joined.elsewhere, "below no function that is checked"),
+        (joined.stackless, "below no Python function"),
+    )
+    rows = [(cost, what) for cost, what in parts if cost]
     lines = ["", "elsewhere", *table(rows)] if rows else []
     left = [entry for entry in joined.entries if entry.measured and not entry.measured.reached]
     if left:
@@ -150,6 +151,7 @@ def _json(joined: Joined, problems: Sequence[Problem], limit: int | None) -> str
             "python_calls": recording.frames,
             "device": recording.device,
             "total": recording.total.as_dict(),
+            "between_lines": joined.between.as_dict(),
             "elsewhere": joined.elsewhere.as_dict(),
             "without_stack": joined.stackless.as_dict(),
         },

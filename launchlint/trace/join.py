@@ -11,7 +11,7 @@ from launchlint.model import FileReport, Finding
 from launchlint.report import Entry, read
 from launchlint.source import Source
 from launchlint.trace.cost import Cost
-from launchlint.trace.sweep import Context, Line, Recording, record
+from launchlint.trace.sweep import Line, Recording, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +58,7 @@ class Joined:
     lines: list[HotLine]  # those on which no rule reports anything
     stackless: Cost  # where no Python function was running: everything in a recording without stacks
     elsewhere: Cost  # below Python functions none of which is checked
+    between: Cost  # the interpreter's time in functions that are checked, between a call on one line and a call on another
     notes: list[str]
 
 
@@ -130,13 +131,10 @@ def join(path: str, entries: Sequence[Entry], reports: Iterable[FileReport], fil
         sorted_entries,
         _hot_lines(recording, reported, _silenced(reports)),
         recording.sum(lambda context: not context.stacked),
-        recording.sum(lambda context: context.stacked and _is_elsewhere(context)),
+        recording.sum(lambda context: context.stacked and not context.checked),
+        recording.sum(lambda context: context.checked and context.line is None),
         notes(recording),
     )
-
-
-def _is_elsewhere(context: Context) -> bool:
-    return context.line is None and not context.inside
 
 
 def _range(lines: tuple[int, int]) -> range:
@@ -182,7 +180,9 @@ def notes(recording: Recording) -> list[str]:
     elif not recording.reached:
         found.append("no function of the files that were checked runs in the recording: name the files that were recorded")
     if recording.frames and not recording.device:
-        found.append("the recording has no device: launches and waits are the operations that would launch or wait on one")
+        found.append(
+            "no GPU was recorded: launches and waits are the operations that would launch or wait on one, and times are those of this CPU"
+        )
     for path in sorted(recording.changed):
         found.append(f"{readable(path)}: the recording names functions that are not there: changed since it was made, or another file")
     for path in sorted(recording.ambiguous):

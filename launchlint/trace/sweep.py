@@ -36,11 +36,12 @@ class Context:
     line: Line | None  # of the innermost function that is checked; None outside one, and between two lines of one
     certain: bool  # False: another line of the function can be meant
     inside: frozenset[int]  # the numbers of all ranges that the line and the lines which called it stand in
-    stacked: bool  # a Python function was running
+    stacked: bool = True  # a Python function was running
+    checked: bool = True  # one of a checked file
 
 
-NOWHERE = Context(None, True, frozenset(), False)
-OUTSIDE = Context(None, True, frozenset(), True)
+NOWHERE = Context(None, True, frozenset(), stacked=False, checked=False)
+OUTSIDE = Context(None, True, frozenset(), checked=False)
 
 
 @dataclass(slots=True)
@@ -216,7 +217,7 @@ class _Sweep:
         self.marks: dict[Line, frozenset[int]] = {}
         self.makers: dict[str, tuple[Groups, bool]] = {}
         self.nowhere = self._new(NOWHERE)
-        self.outside = self._sum(None, True, frozenset())
+        self.outside = self._new(OUTSIDE)
 
     def take(self, thread: int, start: int, length: int, kind: int, _: int, name: int, correlation: int) -> None:
         """The next event in order of threads and time."""
@@ -250,27 +251,36 @@ class _Sweep:
         """Find out for which line a call counts, from what is around it."""
         call.around, call.counted, call.waited = parent.around, parent.counted, parent.waited
         if parent.running is not None:
-            if not self._on_line(call, call, parent):
-                call.unplaced = parent
+            found = parent.running.place.function.find(*self._made_by(self.names[call.name]), parent.running.at)
+            call.sum = self._on_line(parent, parent.running, found)
+            call.unplaced = None if found else parent
             self._idle(parent, parent.running, call)
-        elif is_python and parent.unplaced is not None and not self._on_line(parent, call, parent.unplaced):
-            call.unplaced = parent.unplaced  # a wrapper: the source may call what is called by it
-        elif is_python:
-            parent.unplaced = None
-            call.sum = parent.sum
+        elif is_python and parent.unplaced is not None:
+            self._unwrap(call, parent.unplaced)
 
-    def _on_line(self, placed: _Open, call: _Open, caller: _Open) -> bool:
-        """Count `placed` for the line on which `caller` can make `call`; where it is on none, for where the caller stands."""
+    def _unwrap(self, call: _Open, caller: _Open) -> None:
+        """A function whose name is not in the source may be a wrapper: then the source has the name of what is called by it."""
         assert caller.running is not None
-        running = caller.running
+        frame = frame_of(self.names[call.name])
+        named = frame is not None and not frame.name.startswith(("_", "<"))
+        found = caller.running.place.function.find(((f"call:{frame.name}",),), False, caller.running.at) if frame and named else None
+        if found is None:
+            call.unplaced = caller
+            return
+        call.sum = self._on_line(caller, caller.running, found)
+        for wrapper in reversed(self.stack):
+            if wrapper.unplaced is not caller:
+                break
+            wrapper.unplaced, wrapper.sum = None, call.sum
+
+    def _on_line(self, caller: _Open, running: _Running, found: tuple[int, bool] | None) -> _Sum:
+        """The sum of a call at a place that was found in its caller; where none was, of where the caller stands."""
         function = running.place.function
-        found = function.find(*self._made_by(self.names[call.name]), running.at)
         if found is not None:
             running.at = found[0]
         line = (running.place.path, function.lines[running.at] if running.at >= 0 else function.first)
         certain = found[1] if found else function.first == function.last
-        placed.sum = self._sum(line, certain, caller.sum.context.inside | self._marked(line))
-        return found is not None
+        return self._sum(line, certain, caller.sum.context.inside | self._marked(line))
 
     def _made_by(self, name: str) -> tuple[Groups, bool]:
         """What in the source makes an event of this name, and whether one place may make several in a row."""
@@ -309,7 +319,7 @@ class _Sweep:
         key = (line, certain, inside)
         found = self.known.get(key)
         if found is None:
-            found = self.known[key] = self._new(Context(line, certain, inside, True))
+            found = self.known[key] = self._new(Context(line, certain, inside))
         return found
 
     def _new(self, context: Context) -> _Sum:

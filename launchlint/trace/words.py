@@ -36,11 +36,14 @@ def _scaled(number: int, units: Sequence[tuple[int, str]], smallest: str) -> str
 def cost_in_words(cost: Cost, device: bool) -> str:
     """Host time, launches, waits and copies of a part of a recording in one line."""
     parts = [f"{duration(cost.host_ns)} of host time" if cost.host_ns else "no host time"]
-    would = "" if device else " on a device"
-    parts.append(f"{cost.launches:,} launch{'' if cost.launches == 1 else 'es'}{would}")
-    if cost.waits:
-        waited = f" ({duration(cost.wait_ns)})" if cost.wait_ns else ""
-        parts.append(f"{plural(cost.waits, 'wait')}{would}{waited}")
+    if device:
+        parts.append(f"{cost.launches:,} launch{'' if cost.launches == 1 else 'es'}")
+    else:
+        parts.append(f"{plural(cost.launches, 'operation')} that would launch on a GPU")
+    if cost.waits and device:
+        parts.append(f"{plural(cost.waits, 'wait')}{f' ({duration(cost.wait_ns)})' if cost.wait_ns else ''}")
+    elif cost.waits:
+        parts.append(f"{cost.waits:,} that would wait for it")
     if copies := cost.copies.total():
         pageable = f"{cost.pageable:,} pageable, " if cost.pageable else ""
         noun = "copy" if copies == 1 else "copies"
