@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from launchlint import baseline, discover, engine, registry
 from launchlint.model import FileReport, Finding, Problem
+from launchlint.notebook import SUFFIX
 from launchlint.rule import Rule
 from launchlint.settings import FILE_NAMES, Settings, SettingsError, load, start_of
 from launchlint.source import Source
@@ -39,7 +40,7 @@ class Checker:
         source = Source(path, text.removeprefix("\ufeff"))
         try:
             settings = self.settings(path)
-            if discover.is_excluded(path, settings):
+            if path.endswith(SUFFIX) or discover.is_excluded(path, settings):  # one cell of a notebook says too little
                 return Checked(source, settings, FileReport(path), version)
             return Checked(source, settings.for_file(path), self.report(source, settings), version)
         except (SettingsError, registry.RegistryError) as error:

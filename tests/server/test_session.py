@@ -170,6 +170,13 @@ def test_other_line_ends_are_kept(opened: Any, newline: str) -> None:
     assert all("\n" not in each["newText"] for each in change["edits"])
 
 
+def test_a_cell_of_a_notebook_is_left_to_the_command_line(opened: Any, editor: Client) -> None:
+    """Editors open each cell as a text of its own, with a path that ends as the notebook's; magics are no errors there."""
+    text = editor.open("train.ipynb", "%time x\n" + forward(f"return x + {UPLOAD}"))
+    assert text.diagnostics == []
+    text.close()
+
+
 def test_a_form_feed_and_a_unicode_line_separator_end_no_line(opened: Any) -> None:
     text = opened(forward('a = "\N{LINE SEPARATOR}\f"', f"return x + {UPLOAD}"))
     assert text.cut(only(text, "LCH203")["range"]) == UPLOAD
@@ -293,7 +300,7 @@ def test_what_the_baseline_knows_is_not_shown(tmp_path: Path) -> None:
         assert codes(text) == ["LCH203", "LCH203"]
 
 
-def test_a_rule_that_fails_is_one_diagnostic(tmp_path: Path) -> None:
+def test_settings_that_cannot_be_read_are_one_diagnostic(tmp_path: Path) -> None:
     (tmp_path / "launchlint.toml").write_bytes(b"\xff\xfe")
     with Client(tmp_path) as editor:
         text = editor.open("net.py", forward(f"return x + {UPLOAD}"))
