@@ -32,6 +32,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "trace",
         help="join findings with a trace of PyTorch's profiler",
+        usage="launchlint trace [OPTIONS] FILE [PATH ...]",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

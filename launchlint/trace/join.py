@@ -181,7 +181,7 @@ def notes(recording: Recording) -> list[str]:
         found.append("no function of the files that were checked runs in the recording: name the files that were recorded")
     if recording.frames and not recording.device:
         found.append(
-            "no GPU was recorded: launches and waits are the operations that would launch or wait on one, and times are those of this CPU"
+            "no GPU was recorded: launches and waits are the operations that would launch or wait on one, times are those of a CPU"
         )
     for path in sorted(recording.changed):
         found.append(f"{readable(path)}: the recording names functions that are not there: changed since it was made, or another file")

@@ -52,7 +52,8 @@ def lines(function: str, first: int, names: list[str]) -> list[tuple[int | None,
     """The line of each event in turn, and whether it is certain."""
     found = Module(ast.parse(SOURCE)).function(Frame("a.py", first, function))
     assert found is not None
-    at, result = -1, []
+    at = -1
+    result: list[tuple[int | None, bool]] = []
     for name in names:
         place = found.find(keys_of(name), may_repeat(name), at)
         at = place[0] if place else at

@@ -14,9 +14,15 @@ from tests.trace.synthetic import large
 resource = pytest.importorskip("resource", reason="peak memory is asked of the operating system, and Windows has no such call")
 
 SIZE = 50_000_000
-WORK = (
-    "import torch\n\n\ndef step(out, lengths):\n    for i, n in enumerate(lengths):\n        out[i, :n].fill_(1.0)\n    return out.item()\n"
-)
+WORK = """\
+import torch
+
+
+def step(out, lengths):
+    for i, n in enumerate(lengths):
+        out[i, :n].fill_(1.0)
+    return out.item()
+"""
 PROGRAM = """\
 import json, resource, sys
 from launchlint.trace.join import join

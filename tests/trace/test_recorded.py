@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="recording needs torch")
+pytest.importorskip("torch", reason="recording needs torch")
+
+import torch
 
 from launchlint import facts
 from launchlint.trace import sweep

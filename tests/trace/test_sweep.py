@@ -170,7 +170,7 @@ def test_a_call_by_its_name() -> None:
     names = {
         "launch": "cudaLaunchKernel cudaLaunchKernelExC cudaLaunchKernelExC_ptsz cuLaunchKernel cuLaunchKernelEx cudaGraphLaunch "
         "hipLaunchKernel hipModuleLaunchKernel hipExtModuleLaunchKernel hipGraphLaunch cudaLaunchCooperativeKernel",
-        "wait": "cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize hipStreamSynchronize cuCtxSynchronize cuStreamSynchronize",
+        "wait": "cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize hipStreamSynchronize cuCtxSynchronize",
         "copy": "cudaMemcpyAsync cudaMemsetAsync hipMemcpyAsync cudaMemcpy2DAsync cudaMemcpyAsync_v2",
         "wait and copy": "cudaMemcpy hipMemcpy cudaMemcpy2D hipMemcpyWithStream",
         "nothing": "cudaMalloc cudaStreamWaitEvent cudaEventRecord cudaStreamIsCapturing cudaLaunchHostFunc cudaFuncSetAttribute other",
