@@ -218,9 +218,10 @@ class _Comments:
         return True
 
     def _is_joined(self, line: int) -> bool:
-        """Cheap test before tokenising: only quotes of three and backslashes join lines."""
-        text = self.source.text
-        return ('"""' in text or "'''" in text or "\\" in text) and line in self.joined
+        """Cheap test before tokenising: only quotes of three and backslashes join lines, and braces may stand inside such quotes."""
+        here = self.source.line(line)
+        may_be = here.endswith("\\") or self.source.line(line - 1).endswith("\\") or any(mark in here for mark in ('"""', "'''", "{"))
+        return may_be and line in self.joined
 
     def _counts(self, directive: Directive) -> bool:
         return bool(directive.reason) or not self.settings.require_reasons
