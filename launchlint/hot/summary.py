@@ -538,7 +538,9 @@ def _returns_kept(node: FunctionNode) -> bool:
     for statement in node.body[:2]:
         match statement:
             case ast.If(
-                test=ast.Compare(left=ast.Attribute(value=ast.Name(id="self"), attr=kept), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]),
+                test=ast.Compare(
+                    left=ast.Attribute(value=ast.Name(id="self"), attr=kept), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]
+                ),
                 body=[ast.Return(value=ast.Attribute(value=ast.Name(id="self"), attr=given))],
                 orelse=[],
             ) if kept == given:
