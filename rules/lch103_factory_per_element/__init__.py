@@ -32,6 +32,7 @@ _FACTORIES = frozenset(
         "new_full", "new_zeros", "new_ones", "new_tensor",
     }
 )  # fmt: skip
+_FILLS = frozenset({"full", "zeros", "ones", "full_like", "zeros_like", "ones_like", "new_full", "new_zeros", "new_ones"})
 
 
 @rule.on(ast.Call, names=_JOINS)
@@ -95,7 +96,9 @@ def _appended(name: str, ctx: Context) -> Iterator[tuple[ast.expr, Loop]]:
 
 
 def _stands_in(made: ast.Call, given: ast.expr, loop: Loop, ctx: Context) -> bool:
-    """True where a turn appends either `made` or `given`: in the two branches of an `if`, or one behind a `continue`."""
+    """True where a turn appends either a filled `made` or `given`: in the two branches of an `if`, or one behind a `continue`."""
+    if last_name(made.func) not in _FILLS:
+        return False
     node: ast.AST | None = made
     while node is not None and node is not loop:
         parent = ctx.parent(node)
