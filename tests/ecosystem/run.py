@@ -72,7 +72,7 @@ class Place:
     covers: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, order=True, slots=True)
 class Label:
     """What a reader said of one finding."""
 
@@ -330,9 +330,11 @@ def show_labels(wheels: Sequence[Wheel], jobs: int, labels: Sequence[Label]) -> 
         for name, counts in shares(fires, group):
             print(f"  {name:24} {in_words(counts)}")
     print(f"{'together':26} {in_words(Counter(label.verdict for label in fires))}")
-    print(f"fire no more: {len(gone)}: {in_words(Counter(label.verdict for label in gone))}")
-    for label, note in sorted(gone.items(), key=lambda item: (item[0].verdict, item[0].package, item[0].path, item[0].line)):
-        print(f"  {label.verdict:11} {label.package} {label.path}:{label.line} {label.code} {note}".rstrip())
+    for title, notes in (("shown by another finding", True), ("silent", False)):
+        these = sorted((label for label, note in gone.items() if bool(note) is notes), key=lambda label: (label.verdict, label))
+        print(f"{title + ', ' + str(len(these)):26} {in_words(Counter(label.verdict for label in these))}")
+        for label in these:
+            print(f"  {label.verdict:11} {label.package} {label.path}:{label.line} {label.code} {gone[label]}".rstrip())
 
 
 def draw(wheel: Wheel, jobs: int, labels: Sequence[Label], count: int, seed: int) -> None:

@@ -106,7 +106,10 @@ def test_a_wheel_is_checked_and_compared(tmp_path: Path, monkeypatch: pytest.Mon
 
     (tmp_path / "labels.toml").write_text(run.entry("toy-1.0", found).replace('verdict = ""', 'verdict = "cost"'))
     assert run.main(["labels", "--jobs", "1"]) == 0
-    assert "1 cost (100%)" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "among 1 labels that still fire" in said
+    assert "  toy-1.0                    1 cost (100%)" in said
+    assert "silent, 0                    0 cost (  0%)" in said
     assert run.main(["sample", "--jobs", "1"]) == 0
     assert capsys.readouterr().out == "", "what has a label is not drawn"
 
