@@ -73,6 +73,8 @@ SPECIAL: dict[str, tuple[str, ...]] = {
     "__next__": ("iter", "call:next"),
     "__getitem__": ("load",),
     "__setitem__": ("store",),
+    "__getattr__": ("member",),
+    "__setattr__": ("set",),
     "__enter__": ("with",),
     "__exit__": ("exit",),
     "__bool__": ("truth", "call:bool"),
@@ -85,7 +87,7 @@ SPECIAL: dict[str, tuple[str, ...]] = {
     "__init__": ("class",),
     "__new__": ("class",),
 }
-VAGUE = ("attr:", "class")  # a property, or a method that is called elsewhere by another name; any class
+VAGUE = ("attr:", "class", "member", "set")  # a property, or a method that is called elsewhere by another name; any class or attribute
 COMPREHENSIONS: dict[type[ast.AST], str] = {
     ast.GeneratorExp: "<genexpr>",
     ast.ListComp: "<listcomp>",
@@ -145,6 +147,8 @@ def keys_of(name: str) -> Groups:
 def _keys_of_callable(name: str) -> Groups:
     inner = name.strip("_")
     own = (f"call:{name}",), (f"attr:{name}",)
+    if SPECIAL.get(name) == ("class",):
+        return ((f"call:{name}", "class"),)  # a class is as likely as `super().__init__()`
     if name in SPECIAL:
         return (*own, SPECIAL[name])
     if name.startswith("__") and inner in BY_NAME:
@@ -183,7 +187,7 @@ class Function:
         for group in groups:
             places = sorted({place for key in group for place in self.places.get(key, ())})
             if places:
-                vague = all(key.startswith(VAGUE) for key in group)
+                vague = any(key.startswith(VAGUE) for key in group)
                 return places, not vague and len({self.lines[place] for place in places}) == 1
         return [], False
 
@@ -248,6 +252,8 @@ class Module:
             kind, _, name = key.partition(":")
             if kind == "call" and name in self.imported:
                 yield f"call:{self.imported[name]}"
+            elif kind == "attr" and name in self.members:
+                yield "member"
             elif kind == "own":
                 yield from (f"module:{cls}" for cls in self.members.get(name, ()))
 
@@ -390,6 +396,8 @@ def _keys_at(node: ast.AST) -> tuple[str, ...]:
             return ("store",)
         case ast.Subscript(ctx=ast.Load()):
             return ("load",)
+        case ast.Attribute(ctx=ast.Store()):
+            return ("set",)
         case ast.Attribute(attr=name, ctx=ast.Load()):
             return (f"attr:{name}",)
         case ast.FormattedValue():

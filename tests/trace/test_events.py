@@ -94,7 +94,7 @@ def test_a_broken_file_is_not_read_to_its_end_in_search_of_the_end_of_a_value(tm
     monkeypatch.setattr(events, "LARGEST", 10_000)
     path = tmp_path / "trace.json"
     path.write_text('{"traceEvents": [{"name": "' + "x" * 1_000_000)
-    with open(path, "rb") as data:
+    with open(path, "rb") as data, io.TextIOWrapper(data, encoding="utf-8-sig") as text:
         with pytest.raises(TraceError):
-            list(events._Reader(str(path), io.TextIOWrapper(data, encoding="utf-8-sig")).events())
+            list(events._Reader(str(path), text).events())
         assert data.tell() < 200_000
