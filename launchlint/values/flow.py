@@ -246,6 +246,9 @@ class Flow(Evaluator):
                 env[name] = env[name].but(
                     device=Device.HOST, by_name=True, origin=Origin(0, "every caller in this file has it on the host")
                 )
+            elif values and all(value.on_device for value in values):
+                origin = Origin(values[0].origin.line, "every caller in this file has it on the device")
+                env[name] = env[name].but(device=Device.DEVICE, by_name=any(value.by_name for value in values), origin=origin)
 
     def _call_sites(self, name: str) -> list[tuple[ast.Call, FunctionNode, ClassScope | None]]:
         """Calls of `name(...)` and `self.name(...)` in this file; only functions whose text holds such a call are walked."""

@@ -16,7 +16,7 @@ rule = Rule(
         summary="a branch asks the device for an answer, and the host waits for it",
         group="reads",
         since="0.1.0",
-        policy=Policy.grid(known="- low high high", inferred="- - medium medium", unknown="- - - low"),
+        policy=Policy.grid(known="- low high high", inferred="- - low medium", unknown="- - - low"),
         fix=Applicability.SAFE,
     )
 )

@@ -17,7 +17,7 @@ rule = Rule(
         summary="a device tensor stands where a number is needed, so it is read back without being asked for",
         group="reads",
         since="0.1.0",
-        policy=Policy.grid(known="- low high high", inferred="- - medium medium"),
+        policy=Policy.grid(known="- low high high", inferred="- - low medium"),
     )
 )
 
