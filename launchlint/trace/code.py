@@ -10,6 +10,7 @@ what is said of the line is marked as not certain.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -87,7 +88,7 @@ SPECIAL: dict[str, tuple[str, ...]] = {
     "__init__": ("class",),
     "__new__": ("class",),
 }
-VAGUE = ("attr:", "class", "member", "set")  # a property, or a method that is called elsewhere by another name; any class or attribute
+VAGUE = ("attr:", "class", "far", "member", "set")  # properties and methods called by other names; any class, method or attribute
 COMPREHENSIONS: dict[type[ast.AST], str] = {
     ast.GeneratorExp: "<genexpr>",
     ast.ListComp: "<listcomp>",
@@ -130,7 +131,7 @@ def keys_of(name: str) -> Groups:
         operator = ((f"op:{word}",),) if word in BY_NAME else ()
         return (*operator, *IMPLICIT.get(word, ()), (f"attr:{word}", f"call:{word}"))
     if found := MODULE.match(name):
-        return ((f"module:{found['name']}",), ("module",))
+        return ((f"module:{found['name']}",), ("module",), ("far",))
     if found := BUILT_IN.match(name):
         word = found["name"].rpartition(".")[2]
         bound = name.startswith("<built-in method") and " of type object" not in name  # torch's functions belong to a type
@@ -211,6 +212,7 @@ class Module:
     def __init__(self, tree: ast.Module) -> None:
         self.imported = _imported(tree)
         self.members = _members(tree)
+        self.functions_by_name = _functions_by_name(tree)
         self.functions: defaultdict[str, list[Function]] = defaultdict(list)
         last = max((node.end_lineno or 0 for node in tree.body), default=0)
         self._add(Function("<module>", 0, last), tree.body)
@@ -252,6 +254,8 @@ class Module:
             kind, _, name = key.partition(":")
             if kind == "call" and name in self.imported:
                 yield f"call:{self.imported[name]}"
+            elif kind == "held" and name not in self.functions_by_name:
+                yield "module"
             elif kind == "attr" and name in self.members:
                 yield "member"
             elif kind == "own":
@@ -380,10 +384,10 @@ def _keys_at(node: ast.AST) -> tuple[str, ...]:
     """What the node itself does after its children."""
     match node:
         case ast.Call(func=ast.Attribute(attr=name, value=value)):
-            own = (f"own:{name}", "module") if dotted(value) == "self" else ("module",) if not dotted(value) else ()
-            return (f"call:{name}", f"method:{name}", *own, *(("class",) if name[:1].isupper() else ()))
+            holder = "module" if isinstance(value, ast.Subscript) or dotted(value).partition(".")[0] == "self" else "far"
+            return (f"call:{name}", f"method:{name}", f"own:{name}", holder, *(("class",) if name[:1].isupper() else ()))
         case ast.Call(func=ast.Name(id=name)):
-            return (f"call:{name}", f"name:{name}", "class" if name[:1].isupper() else "module")
+            return (f"call:{name}", f"name:{name}", "class" if name[:1].isupper() else f"held:{name}")
         case ast.Call():
             return ("module",)
         case ast.BinOp(op=operator) | ast.UnaryOp(op=operator):
@@ -430,6 +434,18 @@ def _imported(tree: ast.Module) -> dict[str, str]:
         for alias in node.names
         if alias.asname
     }
+
+
+def _functions_by_name(tree: ast.Module) -> set[str]:
+    """Names that mean functions: built-in ones, imported ones and those that the file defines; others may hold a module."""
+    names = set(dir(builtins))
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                names.add(name)
+            case ast.ImportFrom(names=aliases):
+                names.update(alias.asname or alias.name for alias in aliases)
+    return names
 
 
 def _members(tree: ast.Module) -> dict[str, set[str]]:

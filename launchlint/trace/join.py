@@ -175,6 +175,8 @@ def notes(recording: Recording) -> list[str]:
     from launchlint.report import readable
 
     found: list[str] = []
+    if not (recording.total.operations or recording.total.launches):
+        found.append("the recording holds no operation: was it written before or after the steps that it is about?")
     if not recording.frames:
         found.append(f"the recording has no Python stacks, so nothing in it has a line: record with {HOW_TO}")
     elif not recording.reached:

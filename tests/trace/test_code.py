@@ -113,3 +113,11 @@ def test_names() -> None:
     assert without_address("<built-in method item of Tensor object at 0x7f4f31628460>") == TENSOR.format("item")
     assert frame_of(r"C:\work\a (1).py(12): <lambda>") == Frame("C:/work/a (1).py", 12, "<lambda>")
     assert frame_of("nn.Module: Linear_0") is None and frame_of("aten::add") is None
+
+
+def test_a_module_is_not_called_by_the_name_of_a_function() -> None:
+    source = "from torch.profiler import profile\n\n\ndef step(model, x):\n    profile(x)\n    step(x)\n    print(x)\n    return model(x)\n"
+    found = Module(ast.parse(source)).function(Frame("a.py", 4, "step"))
+    assert found is not None
+    place = found.find(keys_of("nn.Module: Net_0"), False, -1)
+    assert place is not None and (found.lines[place[0]], place[1]) == (8, True)

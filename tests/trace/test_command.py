@@ -207,3 +207,12 @@ def test_lines_of_what_is_not_on_disk_are_refused(capsys: pytest.CaptureFixture[
 def test_a_path_that_is_not_there_is_an_error_beside_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     code, document = as_json(capsys, "trace", "trace.json", "work.py", "gone.py")
     assert code == 2 and document["errors"][0]["path"] == "gone.py" and document["findings"]
+
+
+def test_a_recording_of_nothing_says_so(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    tape = Tape()
+    with tape.python("work.py(8): step"):
+        pass
+    tape.write(project / "empty.json")
+    _, document = as_json(capsys, "trace", "empty.json", "work.py")
+    assert any("holds no operation" in note for note in document["notes"])
