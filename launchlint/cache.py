@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
-import json
 import os
 import stat
 import sys
@@ -132,12 +130,16 @@ class Cache:
         body = data[_CHECKSUM:]
         if digest_of(body).encode() != data[:_CHECKSUM]:
             return None
+        import json
+
         try:
             return json.loads(body)
         except (ValueError, RecursionError):
             return None
 
     def _store(self, place: str, data: Any) -> None:
+        import json
+
         body = json.dumps(data, separators=(",", ":")).encode()
         if len(body) > MAX_ENTRY:
             return
@@ -293,12 +295,16 @@ def read_look(path: str, module: str, plain: Any) -> tuple[FileSummary | None, P
 
 def digest_of(data: bytes) -> str:
     """32 hexadecimal digits."""
+    import hashlib  # a tenth of the time in which a small file is checked without a cache
+
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 @functools.cache
 def _own_source() -> str:
     """A digest of everything that decides what is found: launchlint's own code, its facts and its rules."""
+    import hashlib
+
     import launchlint
     import launchlint.rules
 

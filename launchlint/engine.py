@@ -120,9 +120,11 @@ def check_source(
     alone = project is None and trace is None
     try:
         tree = source.tree
-        if project is None:
+        if alone and not worth_parsing(source.text.encode("utf-8", "surrogatepass")):
+            project = Project([], settings)
+        elif project is None:
             project = Project([summarize_source(source, tree)], settings)
-        found, below, allowed = _findings(source, tree, rules, settings, project, trace, alone)
+        found, below, allowed = _findings(source, tree, rules, settings, project, trace)
     except SourceError as error:
         report.problems.append(Problem(source.path, error.reason, error.line))
         return report
@@ -144,10 +146,10 @@ def summarize_source(source: Source, tree: ast.Module, lean: bool = False) -> Fi
 
 
 def _findings(
-    source: Source, tree: ast.Module, rules: Sequence[Rule], settings: Settings, project: Project, trace: list[Decision] | None, alone: bool
+    source: Source, tree: ast.Module, rules: Sequence[Rule], settings: Settings, project: Project, trace: list[Decision] | None
 ) -> tuple[list[Finding], list[Finding], list[tuple[Finding, str]]]:
     """The findings of a file, those that are below the asked confidence, and those in a region that allows them."""
-    if alone and not worth_parsing(source.text.encode("utf-8", "surrogatepass")):
+    if trace is None and not project.may_report(source.path):
         return [], [], []
     module, is_package = module_of(source.path)
     wanted: Wanted | None = None

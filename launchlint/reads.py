@@ -269,7 +269,7 @@ def statement_group(ctx: Context) -> str:
             statements = getattr(parent, block, None)
             if isinstance(statements, list) and first in statements:
                 first = _first_of_run(statements, statements.index(first))
-    return f"LCH3:{id(first)}"
+    return f"LCH3:from:{first.lineno}:{first.col_offset}"
 
 
 def _first_of_run(statements: list[ast.stmt], index: int) -> ast.stmt:

@@ -37,7 +37,7 @@ class Layer{number}(torch.nn.Module):
         total = 0
         for length in lengths:
             total += counts[length].item()
-        return total
+        return total, counts.max().item(), torch.repeat_interleave(counts, counts)
 """
 
 
