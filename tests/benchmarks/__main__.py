@@ -8,6 +8,7 @@ ROOT is an unpacked package, for example `pip download vllm==0.28.0 --no-deps` a
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import shutil
 import tempfile
@@ -39,7 +40,8 @@ def main() -> None:
     root = options.root.resolve()
     files = sorted(root.rglob("*.py"))
     machine = f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}"
-    print(f"{root.name}: {len(files)} files, launchlint {__version__}, {machine}\n")
+    busy = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors at the start" if hasattr(os, "getloadavg") else ""
+    print(f"{root.name}: {len(files)} files, launchlint {__version__}, {machine}, {busy}\n")
     print("| what | figure |\n| --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
@@ -77,6 +79,7 @@ def _tree(root: Path, here: Path, turns: int) -> None:
     _row("cold, one process, user CPU over floor", f"{ratio(costs['cold'], parse):.2f}")
     _row("cold, one process, peak memory", f"{median(costs['cold'], 'peak'):.0f} MB")
     _row("cold, two processes, wall time over the floor's wall time", f"{ratio(costs['two'], parse, 'wall', 'wall'):.2f}")
+    _row("cold, two processes, wall time over that of one process", f"{ratio(costs['two'], costs['cold'], 'wall', 'wall'):.2f}")
     _row("cold, two processes, peak memory of the larger", f"{median(costs['two'], 'peak'):.0f} MB")
     _row("cold and writing the cache, one process, user CPU over floor", f"{ratio(costs['keeping'], parse):.2f}")
     _row("warm, user CPU over floor", f"{ratio(costs['warm'], parse):.2f}")
