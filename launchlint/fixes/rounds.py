@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from launchlint.settings import Settings
 
 MAX_ROUNDS = 10
+ABOUT_COMMENTS = frozenset({"LCH001"})  # its fix takes away the comment that it is about
 Check = Callable[[Source], Sequence[Finding]]
 
 
@@ -102,7 +103,7 @@ def _choose(source: Source, findings: Sequence[Finding], floor: Applicability, s
         edits = finding.fix.edits
         if any(edit.span.overlaps(other.span) for edit in edits for other in taken) or not _changes(source, edits):
             continue
-        if floor is Applicability.SAFE:
+        if floor is Applicability.SAFE and finding.code not in ABOUT_COMMENTS:
             if not read_comments:
                 found, read_comments = comments.comments(source), True
             if comments.loses_comment(found, edits):  # what takes a comment away is not safe, whatever the rule says

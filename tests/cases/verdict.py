@@ -144,7 +144,8 @@ class Judge:
             complaints.append(f"does not converge:\n{after}")
         if left := self._left(findings, offered, after):
             complaints.append(f"leaves or makes findings: {left}, in:\n{after}")
-        if floor is Applicability.SAFE and (lost := Counter(_comments(code)) - Counter(_comments(after))):
+        about_code = [finding for finding in offered if finding.code not in ABOUT_COMMENTS]
+        if floor is Applicability.SAFE and about_code and (lost := Counter(_comments(code)) - Counter(_comments(after))):
             complaints.append(f"is safe and loses a comment: {', '.join(lost)}")
         if loose := unbound(after) - unbound(code):
             complaints.append(f"reads names that nothing binds: {', '.join(sorted(loose))}, in:\n{after}")
