@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from launchlint.fixes.rounds import ABOUT_COMMENTS
 from launchlint.model import Applicability, Finding
 from launchlint.source import Source
 from tests.cases.case import Case, Expect, Fixed, Mark
