@@ -22,6 +22,7 @@ from launchlint.hot import FileSummary, Graph, Verdict, summarize
 from launchlint.hot.roles import cold_path, kernel_path
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
 from launchlint.modules import module_of
+from launchlint.names import dotted
 from launchlint.rule import Check, FunctionFacts, FunctionNode, Hit, Outcome, Rule, Silence
 from launchlint.scan import Interest, Scan, Scope, Site, Wanted, decorator_names, scan, worth_parsing
 from launchlint.settings import Settings
@@ -282,7 +283,7 @@ class _FileCheck:
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 self.allowed.setdefault(span, (Finding(rule.meta.code, span, outcome.message, confidence), f"region: {guard.name}"))
                 return None
-            if guard.effect == "mute" or (guard.effect == "host" and rule.meta.group != _UPLOADS):
+            if guard.effect == "mute" or (guard.effect == "host" and (rule.meta.group != _UPLOADS or _goes_to(outcome.node, guard.name))):
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 return None
             if guard.effect == "lower":
@@ -379,6 +380,13 @@ def _functions_around(scope: Scope) -> Iterator[FunctionNode]:
     while current is not None and current.node is not None:
         yield current.node
         current = current.outer
+
+
+def _goes_to(node: ast.AST, device: str) -> bool:
+    """True for an upload to `device`, which the branch around it says is the host."""
+    if not device or not isinstance(node, ast.Call):
+        return False
+    return any(dotted(value) == device for value in (*node.args, *(item.value for item in node.keywords)))
 
 
 def _says_more(one: _Candidate, other: _Candidate) -> bool:

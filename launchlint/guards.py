@@ -45,7 +45,7 @@ class Guard:
 
     effect: str
     reason: str
-    name: str = ""  # what allows
+    name: str = ""  # what allows, or for the host's branch the device that is tested
 
 
 def guards_of(frame: Frame | None, allowed: tuple[str, ...], functions: Iterable[FunctionNode] = ()) -> Iterator[Guard]:
@@ -150,7 +150,7 @@ def _branch(node: ast.If | ast.IfExp, part: str) -> Guard | None:
     if _is_periodic(test, text) and not negated:
         return Guard("mute", f"only when `{_shorten(text)}`")
     if _CPU.search(text):
-        return Guard("host", f"in the branch for the host (`{_shorten(text)}`)") if not negated else None
+        return Guard("host", f"in the branch for the host (`{_shorten(text)}`)", _tested_device(test)) if not negated else None
     if negated and _NOT_CPU.search(text) and not isinstance(test, ast.BoolOp):
         return Guard("host", f"in the branch for the host (not `{_shorten(text)}`)")
     if negated:
@@ -162,6 +162,15 @@ def _branch(node: ast.If | ast.IfExp, part: str) -> Guard | None:
     if _DEBUG.search(text):
         return Guard("lower", f"only when `{_shorten(text)}`")
     return None
+
+
+def _tested_device(test: ast.expr) -> str:
+    """`device` of `device.type == "cpu"` and of `device == "cpu"`: inside that branch it names the host."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.Eq()]):
+            return dotted(left).removesuffix(".type")
+        case _:
+            return ""
 
 
 def is_once_test(node: ast.If) -> bool:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from launchlint.facts import Operation, torch_operations
 from launchlint.hot.roles import framework_of
-from launchlint.names import Names, dotted
+from launchlint.names import Names, dotted, last_name
 from launchlint.values.annotations import TENSORS, value_of_annotation
 from launchlint.values.conventions import device_of_name, device_of_string, value_of_name
 from launchlint.values.value import ARRAY, DTYPE, LIST, NONE, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join, together
@@ -546,6 +546,8 @@ class Evaluator:
             known = self._library_call(canonical, expr, arguments, keywords, env)
             if known is not None:
                 return known
+        if "h2d" in last_name(function):  # an upload helper, named after what it does
+            return Value(Kind.TENSOR, Device.DEVICE, by_name=True, origin=Origin(expr.lineno, f"{last_name(function)}()"))
         if isinstance(function, ast.Attribute):
             return self._method_call(expr, function, receiver, arguments, env)
         if isinstance(function, ast.Name):

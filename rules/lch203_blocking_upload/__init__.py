@@ -18,7 +18,7 @@ rule = Rule(
         summary="a host tensor is copied to the device by a call that waits for the copy",
         group="uploads",
         since="0.1.0",
-        policy=Policy.grid(known="- - medium medium", inferred="- - - low"),
+        policy=Policy.grid(known="- - low medium", inferred="- - - low"),
         fix=Applicability.UNSAFE,
     )
 )

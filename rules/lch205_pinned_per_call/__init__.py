@@ -16,6 +16,7 @@ rule = Rule(
         group="uploads",
         since="0.1.0",
         policy=Policy.grid(known="- - medium medium", inferred="- - medium medium", unknown="- - - low"),
+        preview=True,
     )
 )
 
