@@ -123,7 +123,7 @@ def test_a_wheel_is_checked_and_compared(tmp_path: Path, monkeypatch: pytest.Mon
 def test_labels_in_the_project_are_well_formed() -> None:
     labels = run.read_labels((run.HERE / "labels.toml").read_text(encoding="utf-8"))
     titles = {wheel.title for wheel in run.read_wheels()[1]}
-    assert Counter(label.package for label in labels) == dict.fromkeys(sorted({label.package for label in labels}), 40)
+    assert min(Counter(label.package for label in labels).values()) >= 40
     assert {label.package for label in labels} <= titles
     places = [(label.package, label.code, label.path, label.line) for label in labels]
     assert len(set(places)) == len(places)
