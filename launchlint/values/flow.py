@@ -74,6 +74,17 @@ class Flow(Evaluator):
 
     def attribute_of(self, class_name: str, attribute: str) -> Value:
         """`self.x`: joined over every method that stores it, then the annotated fields, then the base classes."""
+        for name, owner in self._lineage(class_name):
+            if owner is not None:
+                value = self._own_attribute(owner, attribute)
+            else:
+                value = self.outside.attribute(name, attribute, self.names) if self.outside is not None else NOTHING
+            if value is not NOTHING:
+                return value
+        return NOTHING
+
+    def _lineage(self, class_name: str) -> Iterator[tuple[str, ClassScope | None]]:
+        """A class and what it derives from, nearest first; a class of another file is named and not followed."""
         seen: set[str] = set()
         pending = [class_name]
         while pending and len(seen) < _BASE_DEPTH:
@@ -82,17 +93,9 @@ class Flow(Evaluator):
                 continue
             seen.add(name)
             owner = self.found.classes.get(name)
-            if owner is None:
-                if self.outside is not None:
-                    value = self.outside.attribute(name, attribute, self.names)
-                    if value is not NOTHING:
-                        return value
-                continue
-            value = self._own_attribute(owner, attribute)
-            if value is not NOTHING:
-                return value
-            pending.extend(base.rpartition(".")[2] for base in owner.bases)
-        return NOTHING
+            yield name, owner
+            if owner is not None:
+                pending.extend(base.rpartition(".")[2] for base in owner.bases)
 
     def _own_attribute(self, owner: ClassScope, attribute: str) -> Value:
         if attribute in owner.stores:
@@ -116,23 +119,13 @@ class Flow(Evaluator):
                 self._calls -= 1
 
     def method_result(self, class_name: str, method: str) -> Value:
-        seen: set[str] = set()
-        pending = [class_name]
-        while pending and len(seen) < _BASE_DEPTH:
-            name = pending.pop(0)
-            if name in seen:
-                continue
-            seen.add(name)
-            owner = self.found.classes.get(name)
-            if owner is None:
-                if self.outside is not None:
-                    value = self.outside.method(name, method, self.names)
-                    if value is not NOTHING:
-                        return value
-                continue
-            if method in owner.methods:
+        for name, owner in self._lineage(class_name):
+            if owner is not None and method in owner.methods:
                 return self._result_of(owner.methods[method], owner)
-            pending.extend(base.rpartition(".")[2] for base in owner.bases)
+            if owner is None and self.outside is not None:
+                value = self.outside.method(name, method, self.names)
+                if value is not NOTHING:
+                    return value
         return NOTHING
 
     def function_result(self, name: str) -> Value:
