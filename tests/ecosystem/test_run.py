@@ -128,3 +128,11 @@ def test_labels_in_the_project_are_well_formed() -> None:
     places = [(label.package, label.code, label.path, label.line) for label in labels]
     assert len(set(places)) == len(places)
     assert all(label.reason and len(label.hash) == 16 for label in labels)
+
+
+def test_every_wheel_has_a_baseline_of_known_rules() -> None:
+    from launchlint import registry
+
+    for wheel in run.read_wheels()[1]:
+        marks = run.parse(wheel.baseline.read_text(encoding="utf-8"))
+        assert marks and {mark.code for mark in marks} <= registry.load().keys()
