@@ -794,6 +794,8 @@ class Evaluator:
             return NOTHING
         if name.endswith("_") and not name.startswith("_"):
             return receiver  # in place: the same memory
+        if name in ("size", "stride") and not expr.args and not expr.keywords:
+            return Value(Kind.LIST, element=SCALAR)  # of one dimension a number, of none the whole shape
         if operation.result in ("scalar", "host-list", "array", "none"):
             return self._shape_of_result(operation, name, expr, receiver, arguments)
         keeps_pin = operation.pin_keeps or operation.does == "view"

@@ -44,6 +44,5 @@ def test_a_shape_is_a_list_of_the_host() -> None:
     assert in_function("probe(x.dtype)") == "dtype"
 
 
-@pytest.mark.xfail(reason="known miss: size() without a dimension is taken for a number", strict=True)
 def test_a_size_is_a_list_of_the_host() -> None:
     assert in_function("probe(x.size())") == "host list"
