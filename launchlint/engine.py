@@ -150,13 +150,13 @@ def _findings(
     source: Source, tree: ast.Module, rules: Sequence[Rule], settings: Settings, project: Project, trace: list[Decision] | None
 ) -> tuple[list[Finding], list[Finding], list[tuple[Finding, str]]]:
     """The findings of a file, those that are below the asked confidence, and those in a region that allows them."""
-    if trace is None and not project.may_report(source.path):
+    if trace is None and not source.runs_at_top and not project.may_report(source.path):
         return [], [], []
     module, is_package = module_of(source.path)
     wanted: Wanted | None = None
     if trace is None:
         wanted = lambda node: project.verdict_at(source.path, node.lineno, node.name).heat > Heat.NOTHING  # noqa: E731
-    found = scan(tree, source.text, _interest(rules), module, is_package, wanted)
+    found = scan(tree, source.text, _interest(rules), module, is_package, wanted, source.runs_at_top)
     if found.names.torch_is_foreign or kernel_path(source.path, module):
         return [], [], []
     check = _FileCheck(source, settings, found, project, trace)
@@ -220,7 +220,7 @@ class _FileCheck:
 
     def scope(self, scope: Scope) -> None:
         """Check the sites of one function."""
-        verdict = self.project.verdict(self.source.path, scope)
+        verdict = self._top() if scope.node is None else self.project.verdict(self.source.path, scope)
         if verdict.heat <= Heat.NOTHING and self.trace is None:
             return
         noted = len(self.trace or ())
@@ -230,6 +230,15 @@ class _FileCheck:
                 del self.trace[noted:]
             candidates = self._candidates(scope, verdict, self.closer_flow)
         self.findings.extend(self._grouped(candidates, verdict))
+
+    def _top(self) -> Verdict:
+        """Code outside functions: in a notebook its loops are what runs often, in a module it runs once."""
+        lines = tuple(
+            (node.lineno, node.end_lineno or node.lineno) for node in self.source.tree.body if isinstance(node, (ast.For, ast.While))
+        )
+        if not self.source.runs_at_top or not lines:
+            return _UNKNOWN
+        return Verdict(Heat.ROLE, "a loop at the top level of a notebook", (), "iteration", lines)
 
     def _candidates(self, scope: Scope, verdict: Verdict, flow: Flow) -> list[_Candidate]:
         """What the rules report in one function, by the values of `flow`."""
@@ -261,9 +270,10 @@ class _FileCheck:
                 f"{rule.meta.code} failed here, which is a fault of launchlint: {type(error).__name__}: {error}", line
             ) from error
 
-    @staticmethod
-    def _evaluate(scope: Scope, flow: Flow) -> None:
+    def _evaluate(self, scope: Scope, flow: Flow) -> None:
         outermost = scope.outermost
+        if outermost.node is None:
+            flow.top_level(self.source.tree.body)
         if outermost.node is not None and not flow.is_finished(outermost.node):
             flow.function(outermost.node, outermost.owner)
 

@@ -104,6 +104,10 @@ class Notebook(Source):
     reason: str = ""
 
     @property
+    def runs_at_top(self) -> bool:
+        return True
+
+    @property
     def fault(self) -> str:
         """The cells that do not parse."""
         return self.reason

@@ -149,7 +149,8 @@ class Run:
         keys: dict[str, str] = {}
         interfaces = self._interfaces(looks)
         for look in looks:
-            if look.summary is None or not look.worth or not project.may_report(look.path):
+            at_top = look.path.endswith(".ipynb")  # a notebook's loops stand outside functions
+            if look.summary is None or not look.worth or not (at_top or project.may_report(look.path)):
                 continue
             if look.entry is not None and self.cache is not None:
                 key = digest_of(f"{self.cache.asked} {interfaces} {project.heat_of(look.path)}".encode("utf-8", "surrogatepass"))

@@ -182,11 +182,17 @@ Part = tuple[list[Any], Frame | None]  # expressions and the frame they run unde
 
 
 def scan(
-    tree: ast.Module, text: str, interest: Interest, module: str = "", is_package: bool = False, wanted: Wanted | None = None
+    tree: ast.Module,
+    text: str,
+    interest: Interest,
+    module: str = "",
+    is_package: bool = False,
+    wanted: Wanted | None = None,
+    top: bool = False,
 ) -> Scan:
     """Walk `tree` once. With `wanted` only the functions for which it is true get sites; what the others define is known all the same."""
     names = Names(module, is_package)
-    walk = _Walk(interest, Scan(names, Scope("", None, None, None)), is_kernel_file(text), wanted)
+    walk = _Walk(interest, Scan(names, Scope("", None, None, None)), is_kernel_file(text), wanted, top)
     walk.found.text = text
     walk.run(tree)
     find_rebound(tree, text, names)
@@ -197,18 +203,19 @@ def scan(
 class _Walk:
     """The state of one walk: a stack of statements, and for each statement a walk over its expressions."""
 
-    def __init__(self, interest: Interest, found: Scan, kernel_file: bool, wanted: Wanted | None) -> None:
+    def __init__(self, interest: Interest, found: Scan, kernel_file: bool, wanted: Wanted | None, top: bool) -> None:
         self.interest = interest
         self.found = found
         self.kernel_file = kernel_file
         self.wanted = wanted
+        self.top = top  # code outside functions is asked for too
         self.silent: set[Scope] = set()  # scopes that get no sites
         self.stack: list[tuple[Any, Scope, ClassScope | None, Frame | None]] = []
 
     def run(self, tree: ast.Module) -> None:
         found = self.found
         found.scopes.append(found.module)
-        if self.wanted is not None:
+        if self.wanted is not None and not self.top:
             self.silent.add(found.module)
         for statement in tree.body:
             if statement.__class__ in FUNCTIONS:

@@ -184,6 +184,11 @@ class Source:
         return self, span
 
     @property
+    def runs_at_top(self) -> bool:
+        """True for a notebook, whose loops stand outside functions."""
+        return False
+
+    @property
     def fault(self) -> str:
         """What of the file could not be read although the rest could; only a notebook has such parts."""
         return ""

@@ -163,6 +163,7 @@ class Evaluator:
         self.class_name = ""  # the class whose method is being evaluated
         self.framework = framework_of(names.module.partition(".")[0])
         self._depth = 0
+        self.in_notebook = False
         self._knows_numpy = any(
             target.partition(".")[0] in ("numpy", "pandas", "jax", "cupy", "scipy") for target in names.targets.values()
         )
@@ -749,6 +750,7 @@ class Evaluator:
             return
         computed = (
             isinstance(read, ast.Compare)
+            or (self.in_notebook and isinstance(read, ast.Name))  # `loss.item()` at the top level, where nothing is annotated
             or (isinstance(read, ast.Subscript) and _is_position(read.slice))
             or (
                 isinstance(read, ast.Call)

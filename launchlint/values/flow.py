@@ -54,6 +54,7 @@ class Flow(Evaluator):
         self._finished: set[FunctionNode] = set()
         self._primed: set[str] = set()
         self._calls = 0
+        self._at_top = False
         self._sites: dict[str, list[tuple[ast.Call, FunctionNode, ClassScope | None]]] = {}
         self._calls_of: dict[FunctionNode, dict[str, list[ast.Call]]] = {}
         self._module()
@@ -61,6 +62,13 @@ class Flow(Evaluator):
     def _module(self) -> None:
         for statement in self.found.constants:
             self._statement(statement, self.module_values)
+
+    def top_level(self, body: list[ast.stmt]) -> None:
+        """Evaluate the statements of a module outside functions, once."""
+        if not self._at_top:
+            self._at_top = self.in_notebook = True
+            self._block([node for node in body if not isinstance(node, (*FUNCTIONS, ast.ClassDef))], self.module_values)
+            self.in_notebook = False
 
     # ---------------------------------------------------------------- what the evaluator asks
 

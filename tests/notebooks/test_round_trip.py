@@ -51,7 +51,12 @@ def test_an_edit_of_one_cell_changes_that_cell_only(
 ) -> None:
     data = notebook(cells, *style)
     book = read("a.ipynb", data)
-    found = [index for index, cell in enumerate(book.cells) if "x = 1" in cell.code]
+    # A line that a magic continues on is no code: where it holds the text too, the two edits would be of different places.
+    found = [
+        index
+        for index, cell in enumerate(book.cells)
+        if 0 < cell.code.count("x = 1") == "".join(piece.text for piece in cell.pieces).count("x = 1")
+    ]
     if not found:
         return
     index = found[which % len(found)]
