@@ -142,9 +142,9 @@ def test_cells_are_one_module_and_their_comments_do_not_reach_over(tmp_path: Pat
         "import torch\n", *HEAD, "        return pack(x, rows)\n", "# launchlint: ignore[blocking-upload] not meant for the next cell"
     )
     write(tmp_path / "a.ipynb", first, code(*body))
-    assert [(each["code"], each["cell"]) for each in found(tmp_path, capsys)] == [("LCH203", 2)]
+    assert [(each["code"], each["cell"]) for each in found(tmp_path, capsys, "--min-confidence", "low")] == [("LCH203", 2)]
     write(tmp_path / "a.ipynb", first, code("# launchlint: ignore[blocking-upload] once\n", *body))
-    assert found(tmp_path, capsys) == []
+    assert found(tmp_path, capsys, "--min-confidence", "low") == []
 
 
 def test_unchanged_cells_are_known_to_git(tmp_path: Path, capsys: pytest.CaptureFixture[str], notebook: Path) -> None:
