@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from launchlint import discover, engine, fixes, registry, settings
+from launchlint.cache import Cache
 from launchlint.engine import read_source
 from launchlint.model import Applicability, FileReport, Finding
 from launchlint.rule import Rule
@@ -93,10 +94,15 @@ def covered(source: Source, findings: Iterable[Finding]) -> set[str]:
 
 
 def stayed(before: Iterable[Finding], applied: Iterable[Finding], after: Iterable[Finding]) -> Counter[str]:
-    """For each rule with an applied fix, how many more findings a file has than it had less those that were fixed."""
+    """For each rule with an applied fix, how many more findings a file has than it had less those that were fixed.
+
+    What a fixed finding had folded into itself was there before, and is shown now.
+    """
+    before, applied = list(before), list(applied)
     fixed = Counter(found.code for found in applied)
+    folded = Counter(found.code for found in applied for related in found.related if related.note.startswith("also "))
     was, now = Counter(found.code for found in before), Counter(found.code for found in after)
-    return +Counter({code: now[code] - max(was[code] - count, 0) for code, count in fixed.items()})
+    return +Counter({code: now[code] - max(was[code] - count, 0) - folded[code] for code, count in fixed.items()})
 
 
 def table(outcome: Outcome) -> str:
@@ -120,16 +126,17 @@ def table(outcome: Outcome) -> str:
 class Tree:
     """The copy of a source tree in the working directory, and what is found in it."""
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(self, jobs: int, known: Path) -> None:
         self.settings: Settings = settings.load(".", isolated=True)
         self.rules: Sequence[Rule] = registry.select(self.settings)
         self.paths = discover.find(["."], self.settings).files
         self.jobs = jobs
+        self.cache = Cache(str(known), self.settings, self.rules)  # of files that no fix has changed
         self.outcome = Outcome()
         self.reports = self._check()
 
     def _check(self) -> dict[str, FileReport]:
-        report = engine.check_files(self.paths, self.rules, self.settings, self.jobs)
+        report = engine.check_files(self.paths, self.rules, self.settings, self.jobs, cache=self.cache)
         return {file.path: file for file in report.files}
 
     def fix(self, floor: Applicability) -> None:
@@ -205,7 +212,7 @@ def fix_tree(root: Path, jobs: int) -> Outcome:
         copy, other = Path(folder, "fixed"), Path(folder, "patched")
         copy_python(root, copy)
         with inside(copy):
-            tree = Tree(jobs)
+            tree = Tree(jobs, Path(folder, "known"))
             for floor in FLOORS:
                 tree.fix(floor)
         changed = {path for tally in tree.outcome.rules.values() for path in tally.files}

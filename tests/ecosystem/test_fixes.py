@@ -23,7 +23,7 @@ class Layer(torch.nn.Module):
 
 
 def found(code: str, start: int = 0, *, related: int | None = None) -> Finding:
-    places = () if related is None else (Related(Span(related, related + 1), "also"),)
+    places = () if related is None else (Related(Span(related, related + 1), "also a read per element"),)
     return Finding(code, Span(start, start + 1), "", Confidence.HIGH, related=places)
 
 
@@ -41,6 +41,12 @@ def test_a_finding_stays_where_more_are_left_than_were_not_fixed(left: int, expe
     after = [found("LCH201")] * left + [found("LCH301")] * 5
     assert fixes.stayed([found("LCH201")] * 2, [found("LCH201")], after)["LCH201"] == expected
     assert fixes.stayed([], [found("LCH201")], after)["LCH301"] == 0, "a rule that fixed nothing"
+
+
+def test_what_was_folded_into_a_fixed_finding_is_not_one_that_stays() -> None:
+    leader = found("LCH307", related=6)
+    assert not fixes.stayed([leader], [leader], [found("LCH307", 6)])
+    assert fixes.stayed([leader], [leader], [found("LCH307", 6), found("LCH307", 0)]) == {"LCH307": 1}
 
 
 def test_the_table_has_a_line_for_each_rule_and_one_for_all() -> None:
