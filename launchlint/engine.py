@@ -19,7 +19,7 @@ from launchlint import suppress
 from launchlint.context import SiteContext
 from launchlint.guards import Guard, guards_before, guards_of, guards_of_returns
 from launchlint.hot import FileSummary, Graph, Verdict, summarize
-from launchlint.hot.roles import cold_path, kernel_path
+from launchlint.hot.roles import cold_path, kernel_path, other_device
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
 from launchlint.modules import module_of
 from launchlint.names import dotted
@@ -157,7 +157,7 @@ def _findings(
     if trace is None:
         wanted = lambda node: project.verdict_at(source.path, node.lineno, node.name).heat > Heat.NOTHING  # noqa: E731
     found = scan(tree, source.text, _interest(rules), module, is_package, wanted, source.runs_at_top)
-    if found.names.torch_is_foreign or kernel_path(source.path, module):
+    if found.names.torch_is_foreign or kernel_path(source.path, module) or other_device(source.path, module, settings.devices):
         return [], [], []
     check = _FileCheck(source, settings, found, project, trace)
     for scope in found.scopes:

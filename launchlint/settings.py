@@ -50,7 +50,7 @@ class Settings:
     cold: tuple[str, ...] = ()
     h2d_helper: str = ""  # dotted name of the project's own upload function
     pin_memory: str = "True"  # expression that fixes write; empty: never write pinning
-    devices: tuple[str, ...] = ("cuda",)
+    devices: tuple[str, ...] = ()  # only these accelerators count, for example `cuda`; empty: all of them
     allow_regions: tuple[str, ...] = ()  # names of context managers inside which waiting is deliberate
     waivers: tuple[str, ...] = ()  # beginnings of comments that silence a line, for example `perf-ok`
     require_reasons: bool = False

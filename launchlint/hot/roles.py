@@ -209,6 +209,18 @@ def cold_path(path: str, module: str) -> str:
     return ""
 
 
+ACCELERATORS = re.compile(r"(?:^|[/_])(npu|ascend|xpu|hpu|tpu|mlx|musa|mps)(?=[/_.]|$)")
+
+
+def other_device(path: str, module: str, devices: tuple[str, ...]) -> str:
+    """The accelerator that a file is written for by its path, if it is none of `devices`; empty where all count."""
+    if not devices:
+        return ""
+    found = ACCELERATORS.search(_inside(path, module))
+    name = found.group(1) if found is not None else ""
+    return "" if name in devices or (name == "ascend" and "npu" in devices) else name
+
+
 def kernel_path(path: str, module: str) -> bool:
     """True where a path says that the file holds device code."""
     return bool(KERNEL_PATH.search(_inside(path, module)))

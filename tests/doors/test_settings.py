@@ -29,7 +29,7 @@ def write(path: Path, text: str) -> Path:
 def test_defaults_without_a_file(tmp_path: Path) -> None:
     settings = load(str(tmp_path), isolated=True)
     assert settings.min_confidence is Confidence.MEDIUM
-    assert settings.devices == ("cuda",)
+    assert settings.devices == ()
     assert settings.pin_memory == "True"
     (tmp_path / ".git").mkdir()
     (tmp_path / "deep").mkdir()
