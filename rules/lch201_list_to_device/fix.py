@@ -52,9 +52,10 @@ def _pinned(call: ast.Call, device: ast.expr, ctx: Context) -> Fix | None:
     """`torch.tensor(x, device=d)` -> `torch.tensor(x, pin_memory=True).to(d, non_blocking=True)`.
 
     Only for lists and numbers: `torch.tensor` refuses to pin what it makes from a numpy array or a tensor. Not in a loop,
-    where one upload for all turns is the cure and pinned memory per turn is not.
+    where one upload for all turns is the cure and pinned memory per turn is not. Not where the device may be None, the
+    default device, to which `.to(None)` copies nothing.
     """
-    if ctx.loops():
+    if ctx.loops() or any(isinstance(part, ast.Constant) and part.value is None for part in ast.walk(device)):
         return None
     pin = pin_memory(ctx.source, ctx.settings)
     place = _keyword_span(call, "device", ctx)
