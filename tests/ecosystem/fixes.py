@@ -27,7 +27,7 @@ from pathlib import Path
 from launchlint import discover, engine, fixes, registry, settings
 from launchlint.cache import Cache
 from launchlint.engine import read_source
-from launchlint.model import Applicability, FileReport, Finding
+from launchlint.model import Applicability, FileReport, Finding, Span
 from launchlint.rule import Rule
 from launchlint.settings import Settings
 from launchlint.source import Source
@@ -39,10 +39,10 @@ COLUMNS = ("rule", "safe", "unsafe", "files", "stayed", "left", "new")
 
 @dataclass(frozen=True, order=True, slots=True)
 class Shown:
-    """A finding as its reader sees it: the rule and the text of the line, which stay when lines move."""
+    """A finding as its reader sees it: the rule and the first line of what it points at, which stay when lines move."""
 
     code: str
-    line: str
+    text: str
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class Tally:
     files: set[str] = field(default_factory=set)
     stayed: int = 0  # the fix was applied and the finding is still there
     left: int = 0  # could be fixed and was not
-    new: int = 0  # found in changed files on a line that had no such finding
+    new: int = 0  # found in changed files at what had no such finding
 
     def row(self, code: str) -> tuple[str, ...]:
         """The cells of COLUMNS."""
@@ -85,12 +85,17 @@ class Outcome:
 
 def shown(source: Source, findings: Iterable[Finding]) -> Counter[Shown]:
     """The findings of a file, however often each is there."""
-    return Counter(Shown(found.code, source.line(source.position(found.span.start).line).strip()) for found in findings)
+    return Counter(Shown(found.code, first_line(source, found.span)) for found in findings)
+
+
+def first_line(source: Source, span: Span) -> str:
+    """What stands at `span`, up to the end of its line."""
+    return "".join(source.text[span.start : span.end].splitlines()[:1]).strip()
 
 
 def covered(source: Source, findings: Iterable[Finding]) -> set[str]:
-    """The lines that findings of a file name as related: what is folded into a finding stands alone when that is fixed."""
-    return {source.line(source.position(related.span.start).line).strip() for found in findings for related in found.related}
+    """What findings of a file name as related: what is folded into a finding stands alone when that is fixed."""
+    return {first_line(source, related.span) for found in findings for related in found.related}
 
 
 def stayed(before: Iterable[Finding], applied: Iterable[Finding], after: Iterable[Finding]) -> Counter[str]:
@@ -194,7 +199,7 @@ class Tree:
             self.outcome.of(code).stayed += count
         known = covered(source, before)
         for new, count in (shown(read_source(path), after.findings) - shown(source, before)).items():
-            if new.line not in known:
+            if new.text not in known:
                 self.outcome.of(new.code).new += count
                 self.outcome.new += [(path, new)] * count
 
@@ -261,7 +266,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for problem in outcome.problems:
             print(f"  problem: {problem}")
         for path, new in sorted(outcome.new):
-            print(f"  new: {path} {new.code} {new.line}")
+            print(f"  new: {path} {new.code} {new.text}")
         sys.stdout.flush()
         if options.patches is not None:
             options.patches.mkdir(parents=True, exist_ok=True)

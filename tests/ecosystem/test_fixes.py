@@ -23,13 +23,13 @@ class Layer(torch.nn.Module):
 
 
 def found(code: str, start: int = 0, *, related: int | None = None) -> Finding:
-    places = () if related is None else (Related(Span(related, related + 1), "also a read per element"),)
-    return Finding(code, Span(start, start + 1), "", Confidence.HIGH, related=places)
+    places = () if related is None else (Related(Span(related, related + 5), "also a read per element"),)
+    return Finding(code, Span(start, start + 5), "", Confidence.HIGH, related=places)
 
 
-def test_a_finding_is_known_by_its_line_wherever_that_moves() -> None:
-    before, after = Source("a.py", "x = 1\n"), Source("a.py", "import torch\n\n  x = 1\n")
-    assert fixes.shown(before, [found("LCH301", 0)]) == fixes.shown(after, [found("LCH301", 17)]) == {Shown("LCH301", "x = 1"): 1}
+def test_a_finding_is_known_by_what_it_points_at_wherever_that_moves() -> None:
+    before, after = Source("a.py", "x = 1\n"), Source("a.py", "import torch\n\n  x = 1; y\n")
+    assert fixes.shown(before, [found("LCH301", 0)]) == fixes.shown(after, [found("LCH301", 16)]) == {Shown("LCH301", "x = 1"): 1}
 
 
 def test_what_is_folded_into_a_finding_is_known() -> None:
