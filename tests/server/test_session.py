@@ -212,12 +212,12 @@ def test_hover_shows_the_chain_and_the_head_of_the_page(opened: Any) -> None:
     text = opened(
         forward("self.pack(x, rows)", "return x")
         + "\n    def pack(self, x: torch.Tensor, rows: list[int]) -> None:\n"
-        + f"        self.rows = {UPLOAD}\n"
+        + "        self.rows = torch.tensor(rows, device=x.device)\n"
     )
-    start = only(text, "LCH203")["range"]["start"]
+    start = only(text, "LCH201")["range"]["start"]
     shown = text.hover(start["line"], start["character"] + 3)
     assert shown is not None
-    assert shown.startswith("**LCH203 blocking-upload**")
+    assert shown.startswith("**LCH201 list-to-device**")
     assert "Chain: `Net.forward` → `Net.pack`" in shown
     assert "**Why it costs**" in shown
     assert "](../" not in shown and "| Group |" not in shown
