@@ -45,7 +45,8 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     if level is Level.NO:
         yield Silence(node, f"its repeats are a {value}")
         return
-    own = "" if reads.in_loop(ctx) else f"LCH3:repeat:{node.lineno}:{node.col_offset}"  # its cure is another than that of the reads beside it
+    # Its cure is another than that of the reads beside it.
+    own = "" if reads.in_loop(ctx) else f"LCH3:repeat:{node.lineno}:{node.col_offset}"
     outcome = reads.outcome(node, repeats, level, _MESSAGE, ctx, group=own)
     if isinstance(outcome, Hit):
         outcome = Hit(node, outcome.message, outcome.level, outcome.related, lambda: _fix(node, ctx), outcome.group)
