@@ -13,12 +13,6 @@ from dataclasses import dataclass, field
 
 from launchlint.trees import walk
 
-# Names under which torch's own submodules are usually imported.
-ALIASES = {
-    "torch.nn.functional": "torch.nn.functional",
-    "torch.distributed": "torch.distributed",
-}
-
 
 def dotted(expr: ast.AST) -> str:
     """`a.b.c` as it is spelled, or an empty string where the expression is anything but names and dots.

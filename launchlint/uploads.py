@@ -98,6 +98,16 @@ def destination(node: ast.Call, ctx: Context) -> Device | None:
     return found
 
 
+def copied_from(node: ast.Call, ctx: Context) -> ast.expr | None:
+    """What `target.copy_(source)`, `source.to(device)` and `source.cuda()` copy to the device; None where they do not."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=target, attr="copy_"), args=[source, *_]):
+            return None if ctx.value(target).on_host else source
+        case ast.Call(func=ast.Attribute(value=source)) if destination(node, ctx) is Device.DEVICE:
+            return source
+    return None
+
+
 def _names_dtype(where: ast.expr) -> bool:
     match where:
         case ast.Attribute(attr=name) | ast.Name(id=name):

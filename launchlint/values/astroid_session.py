@@ -177,7 +177,7 @@ class Session:
 
 
 class _Gate(set[str]):
-    """Stands in for astroid's list of modules that it must not open: everything that the session does not provide."""
+    """Stands in for astroid's list of modules that it must not open: every module that is not provided here."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()

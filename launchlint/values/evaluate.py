@@ -8,6 +8,7 @@ with a loop.
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 from launchlint.facts import Operation, torch_operations
@@ -151,7 +152,7 @@ class Outside(Protocol):
         """What all classes that have this attribute agree on."""
 
 
-class Evaluator:
+class Evaluator(ABC):
     """Evaluates expressions of one file. `Flow` adds statements, functions and classes."""
 
     def __init__(self, names: Names, outside: Outside | None = None) -> None:
@@ -170,23 +171,29 @@ class Evaluator:
 
     # ---------------------------------------------------------------- what Flow answers
 
+    @abstractmethod
     def attribute_of(self, class_name: str, attribute: str) -> Value:
-        raise NotImplementedError
+        """What the class keeps under the attribute."""
 
+    @abstractmethod
     def method_result(self, class_name: str, method: str) -> Value:
-        raise NotImplementedError
+        """What the method of the class returns."""
 
+    @abstractmethod
     def function_result(self, name: str) -> Value:
-        raise NotImplementedError
+        """What the file's function returns."""
 
+    @abstractmethod
     def is_class(self, name: str) -> bool:
-        raise NotImplementedError
+        """True for a class of the file."""
 
+    @abstractmethod
     def is_stored(self, class_name: str, attribute: str) -> bool:
-        raise NotImplementedError
+        """True where a method of the class stores the attribute."""
 
+    @abstractmethod
     def store(self, target: ast.expr, value: Value, env: Environment) -> None:
-        raise NotImplementedError
+        """Bind `target` to `value` in `env`."""
 
     # ---------------------------------------------------------------- expressions
 

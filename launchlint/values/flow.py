@@ -17,7 +17,7 @@ from launchlint.scan import FUNCTIONS, ClassScope, Scan, child_fields, decorator
 from launchlint.trees import LEAVES, branches
 from launchlint.values.annotations import value_of_annotation
 from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or, is_proof_of_tensor, keyword
-from launchlint.values.value import ARRAY, LIST, NONE, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
+from launchlint.values.value import ARRAY, LIST, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
 
 _TAKES_LISTS = frozenset(
     [
@@ -385,7 +385,7 @@ class Flow(Evaluator):
 
     def _augment(self, node: ast.AugAssign, env: Environment) -> None:
         added = self.evaluate(node.value, env)
-        before = self.evaluate(_as_load(node.target), env)
+        before = self.evaluate(node.target, env)
         if before is not NOTHING:
             self.seen[id(node.target)] = before
         if before.kind is Kind.TENSOR or added is NOTHING:
@@ -678,10 +678,6 @@ def _join_into(env: Environment, other: Environment) -> None:
             env[name] = value if mine is None else join(mine, value)
 
 
-def _as_load(target: ast.expr) -> ast.expr:
-    return target
-
-
 def _device_holder(expr: ast.expr) -> str:
     """`x` of `x.device` and `x.device.type`."""
     while isinstance(expr, ast.Attribute) and expr.attr in ("device", "type"):
@@ -697,5 +693,3 @@ def _short(annotation: ast.expr | None) -> str:
     except (RecursionError, ValueError):
         return ""
 
-
-__all__ = ["FUNCTIONS", "NONE", "Flow"]

@@ -51,7 +51,7 @@ class Value:
 
     `pinned` is None where it is not known. `boolean` is a mask, `scalar` a tensor of no dimensions. `element` is what
     iterating or indexing gives; `elements` the members of a tuple. `by_name` marks knowledge that rests on a name or a
-    convention and not on the code. `fact` says that the file shows it to be a tensor (a call that only tensors have, a factory).
+    convention and not on the code.
     """
 
     kind: Kind = Kind.UNKNOWN

@@ -11,7 +11,6 @@ from launchlint.model import Level, Meta, Policy
 from launchlint.names import dotted, last_name
 from launchlint.rule import Context, Hit, Loop, Outcome, Rule
 from launchlint.trees import walk
-from launchlint.values import Device
 
 rule = Rule(
     Meta(
@@ -35,7 +34,7 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     """`self.staging.to(d, non_blocking=True)` with a later write in the same block, or a write at the next turn of the loop."""
     if not uploads.is_non_blocking(node, ctx):
         return
-    source = _source(node, ctx)
+    source = uploads.copied_from(node, ctx)
     base = reads.base_of(source, ctx) if source is not None else None
     if source is None or base is None or ctx.value(source).pinned is not True:
         return
@@ -43,15 +42,6 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     written = _written_after(node, dotted(base), _part(source, ctx), ctx)
     if written is not None:
         yield Hit(written, _MESSAGE, level, ((node, "the copy starts here"),))
-
-
-def _source(node: ast.Call, ctx: Context) -> ast.expr | None:
-    match node:
-        case ast.Call(func=ast.Attribute(value=target, attr="copy_"), args=[source, *_]):
-            return None if ctx.value(target).on_host else source
-        case ast.Call(func=ast.Attribute(value=source)) if uploads.destination(node, ctx) is Device.DEVICE:
-            return source
-    return None
 
 
 def _part(source: ast.expr, ctx: Context) -> str:

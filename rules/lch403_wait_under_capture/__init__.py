@@ -97,19 +97,10 @@ def check_upload(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
             return
         level = uploads.host_level(data, ctx.value(data), ctx)
     else:
-        source = _copied(node, ctx)
+        source = uploads.copied_from(node, ctx)
         level = uploads.pageable_level(ctx.value(source)) if source is not None else Level.NO
     if level >= Level.INFERRED:
         yield Hit(node, _UPLOAD, level)
-
-
-def _copied(node: ast.Call, ctx: Context) -> ast.expr | None:
-    match node:
-        case ast.Call(func=ast.Attribute(value=target, attr="copy_"), args=[source, *_]):
-            return None if ctx.value(target).on_host else source
-        case ast.Call(func=ast.Attribute(value=source)) if uploads.destination(node, ctx) is Device.DEVICE:
-            return source
-    return None
 
 
 @rule.on(ast.Call, names=("synchronize",))

@@ -111,7 +111,7 @@ def test_a_sum_of_thousands_of_terms_is_no_trouble(terms: int) -> None:
 
 def test_names() -> None:
     assert without_address("<built-in method item of Tensor object at 0x7f4f31628460>") == TENSOR.format("item")
-    assert frame_of(r"C:\work\a (1).py(12): <lambda>") == Frame("C:/work/a (1).py", 12, "<lambda>")
+    assert frame_of(r"C:\code\a (1).py(12): <lambda>") == Frame("C:/code/a (1).py", 12, "<lambda>")
     assert frame_of("nn.Module: Linear_0") is None and frame_of("aten::add") is None
 
 
