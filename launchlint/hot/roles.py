@@ -131,8 +131,6 @@ class Framework:
     paths: Globs
     means: dict[str, tuple[str, ...]]
     intermediate: dict[str, str]  # class name -> the base of a root that it is known to derive from
-    contexts: tuple[str, ...]
-    comments: tuple[str, ...]
     host_names: Globs  # names and keys that hold host memory by the project's own convention
     host_keys: frozenset[str]  # what is read out of these lives on the host
 
@@ -162,7 +160,6 @@ def _framework(name: str, table: dict[str, Any]) -> Framework:
         for decorator in entry.get("decorators", []):
             decorators[decorator] = root
     intermediate = {child: base for base, children in table.get("intermediate", {}).items() for child in children}
-    waivers = table.get("waivers", {})
     return Framework(
         name,
         tuple(table.get("packages", [])),
@@ -176,8 +173,6 @@ def _framework(name: str, table: dict[str, Any]) -> Framework:
         _globs(cold.get("paths", [])),
         {key: tuple(value) if isinstance(value, list) else (value,) for key, value in table.get("means", {}).items()},
         intermediate,
-        tuple(waivers.get("contexts", [])),
-        tuple(comment.rstrip(":") for comment in waivers.get("comments", [])),
         _globs(table.get("mirrors", {}).get("host_names", [])),
         frozenset(table.get("mirrors", {}).get("host_keys", [])),
     )

@@ -64,7 +64,6 @@ class FunctionSummary:
     loads: tuple[str, ...] = ()  # attributes of self that the class does not store: perhaps properties
     is_kernel: bool = False
     is_cached: bool = False
-    is_stub: bool = False  # only raises, passes or documents
     training_lines: tuple[tuple[int, int], ...] = ()  # loops that train, or walk a data loader
 
 
@@ -91,24 +90,22 @@ class FileSummary:
     functions: list[FunctionSummary] = field(default_factory=list)
     classes: list[ClassSummary] = field(default_factory=list)
     results: dict[str, str] = field(default_factory=dict)  # module-level function -> annotation of its result
-    mentions: tuple[str, ...] = ()  # functions named at module level or in a table: registries
     registered: dict[str, str] = field(default_factory=dict)  # operator name -> function that implements it
-    imports_torch: bool = False
 
     def plain(self) -> list[Any]:
         """The summary as JSON can hold it, without its path and its module."""
         functions = [_function_fields(function) for function in self.functions]
         classes = [_class_fields(described) for described in self.classes]
-        return [self.imports, functions, classes, self.results, self.mentions, self.registered, self.imports_torch]
+        return [self.imports, functions, classes, self.results, self.registered]
 
     @classmethod
     def read(cls, path: str, module: str, plain: Any) -> FileSummary:
         """The summary that `plain` was made of; raise ValueError or TypeError where it is none."""
-        imports, functions, classes, results, mentions, registered, imports_torch = plain
+        imports, functions, classes, results, registered = plain
         read_functions = [_read_function(index, fields, len(classes)) for index, fields in enumerate(functions)]
         read_classes = [_read_class(fields, len(functions)) for fields in classes]
         tables = [_table(table) for table in (imports, results, registered)]
-        return cls(path, module, tables[0], read_functions, read_classes, tables[1], _words(mentions), tables[2], bool(imports_torch))
+        return cls(path, module, tables[0], read_functions, read_classes, tables[1], tables[2])
 
     def interface(self) -> str:
         """All that the values in other files can depend on: what this file imports, and what it annotates."""
@@ -121,7 +118,7 @@ _class_fields = operator.attrgetter(*(item.name for item in fields(ClassSummary)
 
 
 def _read_function(index: int, plain: Any, classes: int) -> FunctionSummary:
-    name, qualname, line, end, owner, parent, decorators, calls, parameters, made, returns, loads, kernel, cached, stub, lines = plain
+    name, qualname, line, end, owner, parent, decorators, calls, parameters, made, returns, loads, kernel, cached, lines = plain
     if not (isinstance(line, int) and isinstance(end, int) and -1 <= owner < classes and -1 <= parent < index):
         raise ValueError("no function")
     shared = _shared_calls()
@@ -129,7 +126,7 @@ def _read_function(index: int, plain: Any, classes: int) -> FunctionSummary:
     read_lines = tuple((int(first), int(last)) for first, last in lines)
     return FunctionSummary(
         *(_word(name), _word(qualname), line, end, owner, parent, _words(decorators), read_calls, _table(parameters), _table(made)),
-        *(_word(returns), _words(loads), bool(kernel), bool(cached), bool(stub), read_lines),
+        *(_word(returns), _words(loads), bool(kernel), bool(cached), read_lines),
     )
 
 
@@ -176,7 +173,7 @@ class _Walk:
         self.lean = lean
         self.calls: list[dict[Call, None]] = []
         self.loads: list[set[str]] = []
-        self.top_calls: dict[Call, None] = {}  # only what is mentioned outside functions
+        self.top_calls: dict[Call, None] = {}  # outside functions; the graph asks for none of them
 
     def run(self, tree: ast.Module) -> FileSummary:
         outer: list[_Waiting] = []
@@ -310,7 +307,6 @@ class _Walk:
         found.is_kernel = self.kernel_file or bool(outer and outer.is_kernel) or (bool(decorators) and is_kernel(node))
         found.is_cached = any(name in CACHES or name.endswith(("lru_cache", "cached_property")) for name in decorators)
         found.is_cached = found.is_cached or _returns_kept(node)
-        found.is_stub = _is_stub(node)
         arguments = node.args
         for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             if argument.annotation is not None and (name := class_of_annotation(argument.annotation)):
@@ -361,9 +357,6 @@ class _Walk:
         return [keyword.value for keyword in reversed(node.keywords) if keyword.value.__class__ not in _SKIP]
 
     def _top_level_call(self, node: ast.Call, spelled: str) -> None:
-        for value in (*node.args, *(keyword.value for keyword in node.keywords)):
-            if isinstance(value, ast.Name):
-                self.top_calls[(value.id, MENTIONED)] = None
         if spelled.endswith(("register_custom_op", "custom_op")):
             for keyword in node.keywords:
                 if keyword.arg == "op_func":
@@ -424,8 +417,6 @@ class _Walk:
             function.calls = tuple([shared.setdefault(call, call) for call in kept])
             if function.class_index >= 0:
                 function.loads = tuple(sorted(loads - stored[function.class_index]))
-        summary.mentions = tuple(name for name, _ in self.top_calls if name in known)
-        summary.imports_torch = self.names.has_torch
         return summary
 
 
@@ -572,20 +563,6 @@ def _reads_number(value: ast.expr) -> bool:
             return True
         case _:
             return False
-
-
-def _is_stub(node: FunctionNode) -> bool:
-    body = node.body
-    if len(body) > 2:
-        return False
-    if len(body) == 2 and _is_text(body[0]):
-        body = body[1:]
-    return len(body) == 1 and (isinstance(body[0], (ast.Pass, ast.Raise)) or _is_text(body[0]))
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    """A docstring, an ellipsis or another constant that stands alone."""
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _walks_loader(node: ast.For | ast.While) -> bool:
