@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 
 import pytest
@@ -10,6 +11,12 @@ import pytest
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update`: take what fixes really give over into the `fixed` blocks of the cases."""
     parser.addoption("--update", action="store_true", help="rewrite the `fixed` blocks of rules/*/cases.md, and nothing else")
+
+
+def pytest_configure() -> None:
+    """Let interrupts through: a shell without job control starts background jobs with SIGINT ignored, and so would every child."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
