@@ -27,6 +27,8 @@ from launchlint.rule import Check, FunctionFacts, FunctionNode, Hit, Outcome, Ru
 from launchlint.scan import Interest, Scan, Scope, Site, Wanted, decorator_names, scan, worth_parsing
 from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
+from launchlint.values.callers import CallSites, FileCallers
+from launchlint.values.evaluate import Outside
 from launchlint.values.flow import Flow
 from launchlint.values.outside import ProjectValues
 
@@ -69,6 +71,7 @@ class Project:
     def __init__(self, summaries: Iterable[FileSummary], settings: Settings) -> None:
         self.graph = Graph(summaries, settings.hot, settings.cold)
         self.values = ProjectValues(self.graph)
+        self.call_sites = CallSites(self.graph, self.values)
         self.looks_closer = len(self.graph.files) < CLOSER_FILES
         self._files = {file.path: number for number, file in enumerate(self.graph.files)}
         self._lines: dict[str, dict[tuple[int, str], int]] = {}
@@ -88,6 +91,10 @@ class Project:
             lines = self._lines[path] = {(function.line, function.name): index for index, function in enumerate(functions)}
         index = lines.get((line, name))
         return self.graph.verdict((number, index)) if index is not None else _UNKNOWN
+
+    def callers(self, path: str) -> FileCallers | None:
+        """The callers of the functions of a file, where there is more than this file to ask."""
+        return self.call_sites.of(self._files[path]) if path in self._files and len(self._files) > 1 else None
 
     def module(self, path: str) -> str:
         """Dotted name of a file of this project."""
@@ -200,6 +207,7 @@ class _FileCheck:
         self.trace = trace
         self.findings: list[Finding] = []
         self.allowed: dict[Span, tuple[Finding, str]] = {}  # what a region such as `with gpu_sync_allowed():` silences
+        self.callers = project.callers(source.path)
         self._flow: Flow | None = None
         self._closer_flow: Flow | None = None
 
@@ -211,11 +219,15 @@ class _FileCheck:
 
     @property
     def closer_flow(self) -> Flow:
-        """The flow of a second look, which also asks modules of the package that are not part of the run. They are read, never run."""
+        """The flow of a second look: it asks the callers of a function, and in a run over few files also the modules of the package
+        that are not part of the run. They are read, never run."""
         if self._closer_flow is None:
-            from launchlint.values.modules import make_outside
+            outside: Outside = self.project.values
+            if self.project.looks_closer:
+                from launchlint.values.modules import make_outside
 
-            self._closer_flow = Flow(self.found, make_outside(self.project.values, self.source.path, self.settings))
+                outside = make_outside(self.project.values, self.source.path, self.settings)
+            self._closer_flow = Flow(self.found, outside, self.callers)
         return self._closer_flow
 
     def scope(self, scope: Scope) -> None:
@@ -225,11 +237,17 @@ class _FileCheck:
             return
         noted = len(self.trace or ())
         candidates = self._candidates(scope, verdict, self.flow)
-        if candidates and self.project.looks_closer:
+        if candidates and self._looks_closer(scope):
             if self.trace is not None:
                 del self.trace[noted:]
-            candidates = self._candidates(scope, verdict, self.closer_flow)
+            closer = self._candidates(scope, verdict, self.closer_flow)
+            candidates = closer if self.project.looks_closer else _not_surer(closer, candidates)
         self.findings.extend(self._grouped(candidates, verdict))
+
+    def _looks_closer(self, scope: Scope) -> bool:
+        node, owner = scope.outermost.node, scope.outermost.owner
+        asks = self.callers is not None and node is not None and self.callers.wants(node, owner)
+        return asks or self.project.looks_closer
 
     def _top(self) -> Verdict:
         """Code outside functions: in a notebook its loops are what runs often, in a module it runs once."""
@@ -406,6 +424,15 @@ def _says_more(one: _Candidate, other: _Candidate) -> bool:
     if one.rule.meta.code in other.rule.meta.outranks:
         return False
     return (one.confidence, other.rule.meta.code) > (other.confidence, one.rule.meta.code)
+
+
+def _not_surer(closer: list[_Candidate], first: list[_Candidate]) -> list[_Candidate]:
+    """The candidates of a second look, none surer than it was: callers are asked for what speaks against a finding."""
+    known = {(candidate.rule.meta.code, candidate.span): candidate.confidence for candidate in first}
+    for candidate in closer:
+        before = known.get((candidate.rule.meta.code, candidate.span), candidate.confidence)
+        candidate.confidence = min(before, candidate.confidence)
+    return closer
 
 
 def _heat_at(verdict: Verdict, site: Site) -> Heat:

@@ -91,6 +91,9 @@ class Graph:
         self._by_name: dict[str, list[tuple[int, int]]] | None = None
         self.parents: dict[tuple[int, int], tuple[tuple[int, int] | None, str]] = {}
         self.entries: dict[tuple[int, int], tuple[int, int]] = {}  # a root that another hot function calls
+        self.callers: dict[tuple[int, int], dict[tuple[int, int], None]] = {}  # the hot functions that call a function
+        self.mentioned: set[tuple[int, int]] = set()  # functions that are handed on as values
+        self._constructions: dict[str, list[tuple[int, int]]] | None = None
         self._index()
         self.roots = self._find_roots()
         self._spread()
@@ -330,6 +333,10 @@ class Graph:
         while pending:
             key = pending.popleft()
             for target, kind in self._edges(key):
+                if kind == "mention":
+                    self.mentioned.add(target)
+                else:
+                    self.callers.setdefault(target, {})[key] = None
                 if target in self.roots and target != key and self.function(key).class_index >= 0:
                     self.entries.setdefault(target, key)
                 if target in self.parents or self.function(target).is_kernel or self.cold_reason(target):
@@ -618,6 +625,35 @@ class Graph:
         candidates = self.methods.get(method, ())
         if 0 < len(candidates) <= FALLBACK_CLASSES:
             yield from ((target, "by name") for target in candidates)
+
+    # ---------------------------------------------------------------- constructions
+
+    def built_as(self, place: tuple[int, int]) -> list[tuple[int, int]]:
+        """The classes whose construction runs the constructor of a class; empty where one below it has a constructor of its own."""
+        found = [place]
+        for current in found:
+            for child in self.subclasses.get(self.class_at(current).name, ()):
+                if "__init__" in self.class_at(child).methods:
+                    return []
+                if child not in found:
+                    found.append(child)
+        return found
+
+    def constructions(self, place: tuple[int, int]) -> list[tuple[int, int]]:
+        """The functions, hot and cold, that build an object whose constructor is that of a class."""
+        if self._constructions is None:
+            self._constructions = collections.defaultdict(list)
+            for number, file in enumerate(self.files):
+                for index, function in enumerate(file.functions):
+                    for name in {last for spelled, _ in function.calls if (last := spelled.rpartition(".")[2])[:1].isupper()}:
+                        self._constructions[name].append((number, index))
+        found: dict[tuple[int, int], None] = {}
+        for built in self.built_as(place):
+            for caller in self._constructions.get(self.class_at(built).name, ()):
+                spelled = [name for name, _ in self.function(caller).calls if name.rpartition(".")[2] == self.class_at(built).name]
+                if any(built in self.resolve_class(caller[0], name) for name in spelled):
+                    found[caller] = None
+        return list(found)
 
     # ---------------------------------------------------------------- answers
 

@@ -17,6 +17,7 @@ from launchlint.scan import FUNCTIONS, ClassScope, Scan, child_fields, decorator
 from launchlint.trees import LEAVES, branches
 from launchlint.values.annotations import value_of_annotation
 from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or, is_proof_of_tensor, keyword
+from launchlint.values.parameters import Callers, refine
 from launchlint.values.value import ARRAY, LIST, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
 
 _TAKES_LISTS = frozenset(
@@ -45,9 +46,11 @@ _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 class Flow(Evaluator):
     """The values of one file."""
 
-    def __init__(self, found: Scan, outside: Outside | None = None) -> None:
+    def __init__(self, found: Scan, outside: Outside | None = None, callers: Callers | None = None) -> None:
         super().__init__(found.names, outside)
         self.found = found
+        self.callers = callers
+        self.always: dict[FunctionNode, frozenset[str]] = {}  # parameters that no caller leaves out or gives None
         self.attributes: dict[str, Environment] = {}
         self.results: dict[FunctionNode, Value] = {}
         self._running: set[FunctionNode] = set()
@@ -171,6 +174,7 @@ class Flow(Evaluator):
         self._prove_parameters(node, env)
         self._host_parameters(node, env)
         self._parameters_of_callers(node, owner, env)
+        self._parameters_given(node, env)
         self._block(node.body, env)
         returned = env.get(RETURNED, NOTHING)
         self.results[node] = annotation_or(returned, node.returns)
@@ -250,6 +254,15 @@ class Flow(Evaluator):
             elif values and all(value.on_device for value in values):
                 origin = Origin(values[0].origin.line, "every caller in this file has it on the device")
                 env[name] = env[name].but(device=Device.DEVICE, by_name=any(value.by_name for value in values), origin=origin)
+
+    def _parameters_given(self, node: FunctionNode, env: Environment) -> None:
+        """What callers in other files give, where this flow may ask."""
+        if self.callers is None:
+            return
+        given = self.callers.given(node)
+        self.always[node] = given.always
+        for name, value in given.values.items():
+            env[name] = refine(env.get(name, NOTHING), value)
 
     def _call_sites(self, name: str) -> list[tuple[ast.Call, FunctionNode, ClassScope | None]]:
         """Calls of `name(...)` and `self.name(...)` in this file; only functions whose text holds such a call are walked."""

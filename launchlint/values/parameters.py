@@ -1,0 +1,41 @@
+"""What the callers of a function say of its parameters, as a flow asks for it. `values.callers` has the answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from launchlint.rule import FunctionNode
+from launchlint.values.value import Device, Kind, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is known of the parameters of one function: their values, and which of them no caller leaves out or gives None."""
+
+    values: dict[str, Value]
+    always: frozenset[str] = frozenset()
+
+
+NOTHING_GIVEN = Given({})
+
+
+class Callers(Protocol):
+    """The callers of the functions of one file."""
+
+    def given(self, node: FunctionNode) -> Given:
+        """What they give to the parameters of a function."""
+
+
+def refine(known: Value, given: Value) -> Value:
+    """A parameter in the light of what its callers give; what its own function shows for certain stays."""
+    match given.kind:
+        case Kind.DEVICE:
+            return given if known.kind in (Kind.UNKNOWN, Kind.DEVICE, Kind.OBJECT) else known
+        case Kind.TENSOR | Kind.ARRAY | Kind.SCALAR if known.kind is Kind.TENSOR:
+            if known.device is Device.UNKNOWN or known.by_name:
+                device = given.device if given.kind is Kind.TENSOR else Device.HOST
+                return known.but(device=device, pinned=given.pinned, by_name=given.by_name, origin=given.origin)
+            return known
+        case _:
+            return given if known.kind is Kind.UNKNOWN else known
