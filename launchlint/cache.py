@@ -15,7 +15,8 @@ import functools
 import os
 import stat
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from launchlint import __version__
@@ -25,7 +26,7 @@ from launchlint.rule import Rule
 from launchlint.settings import Settings
 
 FOLDER = ".launchlint_cache"
-FORMAT = 1
+FORMAT = 2
 MAX_BYTES = 300_000_000  # of all entries; the oldest go first
 MAX_ENTRY = 30_000_000
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache of launchlint; it may be deleted at any time.\n"
@@ -84,7 +85,7 @@ class Cache:
     def keep(self, path: str, entry: Entry) -> None:
         """Write an entry if it holds anything new."""
         if entry.changed:
-            self._store(self._place(path), {"of": entry.made_of, "look": entry.look, "key": entry.key, "report": entry.report})
+            self._store(self._place(path), entry.plain())
 
     def _place(self, path: str) -> str:
         name = digest_of(os.path.abspath(path).encode("utf-8", "surrogatepass"))
@@ -175,27 +176,38 @@ class Entry:
         self.look: Any = None
         self.key = ""
         self.report: Any = None
+        self.asked: tuple[int, ...] = ()  # functions whose callers had a say in the report
+        self.callers = ""  # and a digest of these callers
         self.changed = False
 
     def take(self, data: dict[str, Any]) -> None:
         self.look = data.get("look")
         self.key = str(data.get("key"))
         self.report = data.get("report")
+        asked = data.get("asked")
+        self.asked = tuple(index for index in asked if isinstance(index, int)) if isinstance(asked, list) else ()
+        self.callers = str(data.get("callers"))
 
-    def report_for(self, path: str, key: str) -> FileReport | None:
-        """The report, if it is kept for this key."""
-        if self.report is None or self.key != key:
+    def plain(self) -> dict[str, Any]:
+        """The entry as JSON can hold it."""
+        asked = list(self.asked)
+        return {"of": self.made_of, "look": self.look, "key": self.key, "report": self.report, "asked": asked, "callers": self.callers}
+
+    def report_for(self, path: str, key: str, callers_of: Callable[[Sequence[int]], str]) -> FileReport | None:
+        """The report, if it is kept for this key and for the same callers, of which `callers_of` makes a digest."""
+        if self.report is None or self.key != key or self.callers != callers_of(self.asked):
             return None
         try:
-            return read_report(path, self.report)
+            return replace(read_report(path, self.report), asked=self.asked)
         except _WRONG:
             return None
 
     def keep_look(self, look: Any) -> None:
         self.look, self.changed = look, True
 
-    def keep_report(self, key: str, report: FileReport) -> None:
+    def keep_report(self, key: str, report: FileReport, callers_of: Callable[[Sequence[int]], str]) -> None:
         self.key, self.report, self.changed = key, plain_report(report), True
+        self.asked, self.callers = report.asked, callers_of(report.asked)
 
 
 # ---------------------------------------------------------------- plain data

@@ -11,7 +11,7 @@ import contextlib
 import gc
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -96,6 +96,14 @@ class Project:
         """The callers of the functions of a file, where there is more than this file to ask."""
         return self.call_sites.of(self._files[path]) if path in self._files and len(self._files) > 1 else None
 
+    def callers_digest(self, path: str, asked: Sequence[int], digests: Mapping[str, str]) -> str:
+        """What the answers of the callers of some functions of a file depend on, as text: who they are, and their files' digests."""
+        if not asked:
+            return ""
+        keys = self.call_sites.consulted((self._files[path], index) for index in asked)
+        files = self.graph.files
+        return repr([(files[number].path, index, digests.get(files[number].path)) for number, index in keys])
+
     def module(self, path: str) -> str:
         """Dotted name of a file of this project."""
         return self.graph.files[self._files[path]].module if path in self._files else module_of(path)[0]
@@ -132,7 +140,7 @@ def check_source(
             project = Project([], settings)
         elif project is None:
             project = Project([summarize_source(source, tree)], settings)
-        found, below, allowed = _findings(source, tree, rules, settings, project, trace)
+        found, below, allowed, report.asked = _findings(source, tree, rules, settings, project, trace)
     except SourceError as error:
         report.problems.append(Problem(source.path, error.reason, error.line))
         return report
@@ -155,24 +163,25 @@ def summarize_source(source: Source, tree: ast.Module, lean: bool = False) -> Fi
 
 def _findings(
     source: Source, tree: ast.Module, rules: Sequence[Rule], settings: Settings, project: Project, trace: list[Decision] | None
-) -> tuple[list[Finding], list[Finding], list[tuple[Finding, str]]]:
-    """The findings of a file, those that are below the asked confidence, and those in a region that allows them."""
+) -> tuple[list[Finding], list[Finding], list[tuple[Finding, str]], tuple[int, ...]]:
+    """The findings of a file, those below the asked confidence, those in a region that allows them, and whose callers had a say."""
     if trace is None and not source.runs_at_top and not project.may_report(source.path):
-        return [], [], []
+        return [], [], [], ()
     module, is_package = module_of(source.path)
     wanted: Wanted | None = None
     if trace is None:
         wanted = lambda node: project.verdict_at(source.path, node.lineno, node.name).heat > Heat.NOTHING  # noqa: E731
     found = scan(tree, source.text, _interest(rules), module, is_package, wanted, source.runs_at_top)
     if found.names.torch_is_foreign or kernel_path(source.path, module) or other_device(source.path, module, settings.devices):
-        return [], [], []
+        return [], [], [], ()
     check = _FileCheck(source, settings, found, project, trace)
     for scope in found.scopes:
         if scope.sites and not scope.is_kernel:
             check.scope(scope)
     kept = [finding for finding in check.findings if finding.confidence >= settings.min_confidence]
     below = [finding for finding in check.findings if finding.confidence < settings.min_confidence]
-    return kept, below, [(finding, reason) for finding, reason in check.allowed.values() if finding.confidence >= settings.min_confidence]
+    allowed = [(finding, reason) for finding, reason in check.allowed.values() if finding.confidence >= settings.min_confidence]
+    return kept, below, allowed, tuple(sorted(check.callers.asked)) if check.callers is not None else ()
 
 
 _interests: dict[tuple[str, ...], Interest] = {}
@@ -210,6 +219,8 @@ class _FileCheck:
         self.callers = project.callers(source.path)
         self._flow: Flow | None = None
         self._closer_flow: Flow | None = None
+        self._evaluated: list[Scope] = []
+        self._noted = 0  # how much of the trace is about earlier functions
 
     @property
     def flow(self) -> Flow:
@@ -217,37 +228,47 @@ class _FileCheck:
             self._flow = Flow(self.found, self.project.values)
         return self._flow
 
-    @property
-    def closer_flow(self) -> Flow:
-        """The flow of a second look: it asks the callers of a function, and in a run over few files also the modules of the package
-        that are not part of the run. They are read, never run."""
-        if self._closer_flow is None:
-            outside: Outside = self.project.values
-            if self.project.looks_closer:
-                from launchlint.values.modules import make_outside
+    def _closer_look(self, scope: Scope, verdict: Verdict, first: list[_Candidate]) -> list[_Candidate]:
+        """The candidates of a function in the light of what is found out for it alone, because the first look has something to say.
 
-                outside = make_outside(self.project.values, self.source.path, self.settings)
-            self._closer_flow = Flow(self.found, outside, self.callers)
+        In a run over few files, modules of the package that are not part of the run are asked. They are read, never run. In any
+        run, the callers of the function are asked; what they know counts against a finding, never for one.
+        """
+        node, owner = scope.outermost.node, scope.outermost.owner
+        is_told = self.callers is not None and node is not None and self.callers.wants(node, owner, self.found)
+        if not is_told and not self.project.looks_closer:
+            return first
+        if self.trace is not None:
+            del self.trace[self._noted :]
+        closer = self._candidates(scope, verdict, self._closer(is_told))
+        return closer if self.project.looks_closer else _not_surer(closer, first)
+
+    def _closer(self, is_told: bool) -> Flow:
+        """A flow that asks more. It takes the functions in the order of the first flow, so that only what it asks makes a difference."""
+        if is_told or self._closer_flow is None:
+            self._closer_flow = Flow(self.found, self._outside(), self.callers)
+            for earlier in self._evaluated:
+                self._evaluate(earlier, self._closer_flow)
         return self._closer_flow
+
+    def _outside(self) -> Outside:
+        if not self.project.looks_closer:
+            return self.project.values
+        from launchlint.values.modules import make_outside
+
+        return make_outside(self.project.values, self.source.path, self.settings)
 
     def scope(self, scope: Scope) -> None:
         """Check the sites of one function."""
         verdict = self._top() if scope.node is None else self.project.verdict(self.source.path, scope)
         if verdict.heat <= Heat.NOTHING and self.trace is None:
             return
-        noted = len(self.trace or ())
+        self._noted = len(self.trace or ())
         candidates = self._candidates(scope, verdict, self.flow)
-        if candidates and self._looks_closer(scope):
-            if self.trace is not None:
-                del self.trace[noted:]
-            closer = self._candidates(scope, verdict, self.closer_flow)
-            candidates = closer if self.project.looks_closer else _not_surer(closer, candidates)
+        if any(candidate.confidence >= self.settings.min_confidence for candidate in candidates):
+            candidates = self._closer_look(scope, verdict, candidates)
+        self._evaluated.append(scope)
         self.findings.extend(self._grouped(candidates, verdict))
-
-    def _looks_closer(self, scope: Scope) -> bool:
-        node, owner = scope.outermost.node, scope.outermost.owner
-        asks = self.callers is not None and node is not None and self.callers.wants(node, owner)
-        return asks or self.project.looks_closer
 
     def _top(self) -> Verdict:
         """Code outside functions: in a notebook its loops are what runs often, in a module it runs once."""

@@ -201,3 +201,4 @@ class FileReport:
     findings: list[Finding] = field(default_factory=list)
     silenced: list[tuple[Finding, str]] = field(default_factory=list)  # with the reason that silenced it
     problems: list[Problem] = field(default_factory=list)
+    asked: tuple[int, ...] = field(default=(), compare=False)  # functions, by number in the file's summary, whose callers had a say

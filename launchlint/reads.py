@@ -227,6 +227,23 @@ def is_fallback(node: ast.AST, ctx: Context) -> bool:
     return False
 
 
+def is_in_case(read: ast.expr, ctx: Context) -> bool:
+    """True for `if x.is_cuda: x = x.cpu()`: the code works on the host and is ready for a caller who forgot."""
+    base = base_of(read, ctx)
+    spelled = dotted(base) if base is not None else ""
+    frame = ctx.frame
+    if not spelled or frame is None or frame.part != "body" or not isinstance(frame.node, (ast.If, ast.IfExp)):
+        return False
+    match ctx.statement:
+        case ast.Assign(targets=[target]) if dotted(target) == spelled:
+            return any(isinstance(node, ast.Attribute) and _asks_where(node, spelled) for node in ast.walk(frame.node.test))
+    return False
+
+
+def _asks_where(node: ast.Attribute, spelled: str) -> bool:
+    return node.attr in ("is_cuda", "device") and dotted(node.value) == spelled
+
+
 def _misses_host_copy(test: ast.expr, holds: bool) -> bool:
     match test:
         case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
@@ -250,7 +267,7 @@ def outcome(
         return Silence(node, "its name says that it is on the host" if says_host(read, ctx) else f"it reads a {ctx.value(read)}")
     if is_deferred(node, ctx):
         return Silence(node, "it stands in a function that is handed over, and nothing says that it is called each time")
-    if is_fallback(node, ctx) or (found is Level.INFERRED and is_only_a_type_check(read, ctx)):
+    if is_fallback(node, ctx) or is_in_case(read, ctx) or (found is Level.INFERRED and is_only_a_type_check(read, ctx)):
         found = min(found, Level.UNKNOWN)
     return Hit(node, message + advice(read, ctx), found, related, group=group or statement_group(ctx))
 

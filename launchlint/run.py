@@ -148,13 +148,18 @@ class Run:
         asked: list[Look] = []
         keys: dict[str, str] = {}
         interfaces = self._interfaces(looks)
+        digests = {look.path: look.digest for look in looks}
+
+        def callers_of(path: str) -> Callable[[Sequence[int]], str]:
+            return lambda asked: project.callers_digest(path, asked, digests)
+
         for look in looks:
             at_top = look.path.endswith(".ipynb")  # a notebook's loops stand outside functions
             if look.summary is None or not look.worth or not (at_top or project.may_report(look.path)):
                 continue
             if look.entry is not None and self.cache is not None:
                 key = digest_of(f"{self.cache.asked} {interfaces} {project.heat_of(look.path)}".encode("utf-8", "surrogatepass"))
-                known = look.entry.report_for(look.path, key)
+                known = look.entry.report_for(look.path, key, callers_of(look.path))
                 if known is not None:
                     reports[look.path] = known
                     continue
@@ -167,7 +172,7 @@ class Run:
                 done += 1
                 reports[look.path] = report
                 if look.entry is not None and self.is_complete and not report.problems:
-                    look.entry.keep_report(keys[look.path], report)
+                    look.entry.keep_report(keys[look.path], report, callers_of(look.path))
         return reports
 
     def _interfaces(self, looks: list[Look]) -> str:

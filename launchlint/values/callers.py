@@ -20,9 +20,10 @@ from launchlint.rule import FunctionNode
 from launchlint.scan import ClassScope, Interest, Scan, Scope, decorator_names, scan
 from launchlint.source import Source, SourceError
 from launchlint.trees import branches
+from launchlint.values.annotations import value_of_annotation
 from launchlint.values.conventions import device_of_name
 from launchlint.values.evaluate import Environment, Outside, has_splat, keyword
-from launchlint.values.flow import Flow
+from launchlint.values.flow import Flow, defaults_of
 from launchlint.values.parameters import NOTHING_GIVEN, Given
 from launchlint.values.value import HOST_KINDS, NOTHING, Device, Kind, Origin, Value
 
@@ -30,7 +31,9 @@ Key = tuple[int, int]
 
 DEPTH = 2  # the caller of a caller is the last one asked
 MANY_CALLERS = 8  # a function that more call is a helper for everybody
+MANY_CONSTRUCTIONS = 4
 _KEPT_FILES = 6  # trees kept at a time
+_KEPT_FLOWS = 8
 _CONSTRUCTORS = ("__init__", "__post_init__")
 _NOTHING_ASKED = Interest([])
 
@@ -42,11 +45,16 @@ class CallSites:
         self.graph = graph
         self.outside = outside
         self._given: dict[tuple[Key, int], Given] = {}
+        self._flows: collections.OrderedDict[tuple[FunctionNode, int], Flow] = collections.OrderedDict()
         self._scans: collections.OrderedDict[str, Scan | None] = collections.OrderedDict()
 
     def of(self, number: int, depth: int = 0) -> FileCallers:
         """The answers for one file, by its number in the graph."""
         return FileCallers(self, number, depth)
+
+    def lend(self, path: str, found: Scan) -> None:
+        """Take the scan of a file that is being checked: most callers of a function stand in its own file."""
+        self._keep(path, found)
 
     def given(self, key: Key, node: FunctionNode, depth: int = 0) -> Given:
         """What is given to the parameters of a function."""
@@ -55,6 +63,15 @@ class CallSites:
             self._given[key, depth] = NOTHING_GIVEN  # ends recursion in the linted code
             known = self._given[key, depth] = self._ask(key, node, depth)
         return known
+
+    def consulted(self, asked: Iterable[Key]) -> list[Key]:
+        """The callers whose code an answer about some functions depends on, and theirs."""
+        found: dict[Key, None] = {}
+        level = list(asked)
+        for _ in range(DEPTH):
+            level = [caller for key in level for caller in self._callers_of(key)]
+            found |= dict.fromkeys(level)
+        return sorted(found)
 
     def _ask(self, key: Key, node: FunctionNode, depth: int) -> Given:
         names = self._names_of(key)
@@ -72,11 +89,9 @@ class CallSites:
         if function.parent_index >= 0 or key in graph.mentioned:
             return []
         if function.name in _CONSTRUCTORS:
-            callers = graph.constructions((key[0], function.class_index)) if function.class_index >= 0 else []
-        elif key in graph.roots:
-            return []
-        else:
-            callers = list(graph.callers.get(key, ()))
+            builders = graph.constructions((key[0], function.class_index)) if function.class_index >= 0 else []
+            return builders if len(builders) <= MANY_CONSTRUCTIONS else []
+        callers = list(graph.callers.get(key, ())) if key not in graph.roots else []
         return callers if len(callers) <= MANY_CALLERS else []
 
     def _names_of(self, key: Key) -> frozenset[str]:
@@ -105,13 +120,24 @@ class CallSites:
         calls = [call for call in _calls(scope.node) if last_name(call.func) in names]
         if not calls:
             return
-        above = self.of(caller[0], depth + 1) if depth + 1 < DEPTH else None
-        if above is not None:
-            above.wants(scope.outermost.node, scope.outermost.owner)
-        flow = Flow(found, self.outside, above)
-        flow.function(scope.outermost.node, scope.outermost.owner)
+        flow = self._flow(caller[0], scope.outermost.node, scope.outermost.owner, found, depth)
         for call in calls:
             yield _Site(call, flow, f"{function.qualname} ({file.path}:{call.lineno})")
+
+    def _flow(self, number: int, node: FunctionNode, owner: ClassScope | None, found: Scan, depth: int) -> Flow:
+        """The flow of one function by itself; the few that were asked for last are kept, since a caller calls several functions."""
+        key = (node, depth)
+        flow = self._flows.pop(key, None)
+        if flow is None:
+            above = self.of(number, depth + 1) if depth + 1 < DEPTH else None
+            if above is not None:
+                above.wants(node, None, found)
+            flow = Flow(found, self.outside, above)
+            flow.function(node, owner)
+        self._flows[key] = flow
+        if len(self._flows) > _KEPT_FLOWS:
+            self._flows.popitem(last=False)
+        return flow
 
     def _scan(self, path: str) -> Scan | None:
         """A file, parsed and scanned; the few that were asked for last are kept."""
@@ -126,10 +152,14 @@ class CallSites:
             found = self._scan_of(source)
         except (SourceError, RecursionError, MemoryError):
             pass  # the file's own check says so
+        self._keep(path, found)
+        return found
+
+    def _keep(self, path: str, found: Scan | None) -> None:
         self._scans[path] = found
+        self._scans.move_to_end(path)
         if len(self._scans) > _KEPT_FILES:
             self._scans.popitem(last=False)
-        return found
 
     def _scan_of(self, source: Source) -> Scan:
         from launchlint.modules import module_of
@@ -144,23 +174,25 @@ class FileCallers:
         self.sites = sites
         self.number = number
         self.depth = depth
-        self.asked: set[Key] = set()
+        self.asked: set[int] = set()
         functions = sites.graph.files[number].functions
         self._lines = {(function.line, function.name): index for index, function in enumerate(functions)}
         self._wanted: set[FunctionNode] = set()
 
-    def wants(self, node: FunctionNode, owner: ClassScope | None) -> bool:
+    def wants(self, node: FunctionNode, owner: ClassScope | None, found: Scan) -> bool:
         """Answer for this function too; False where nothing is known of its parameters, or of those of its class's constructor."""
         self._wanted.add(node)
+        self.sites.lend(self.sites.graph.files[self.number].path, found)
         constructors = [owner.methods[name] for name in _CONSTRUCTORS if name in owner.methods] if owner is not None else []
-        return any(self.given(item).values for item in (node, *constructors))
+        return any(self.given(item) for item in (node, *constructors))
 
     def given(self, node: FunctionNode) -> Given:
         """What is given to the parameters of a function of the file."""
         index = self._lines.get((node.lineno, node.name))
-        if index is None or not (node in self._wanted or node.name in _CONSTRUCTORS):
+        is_constructor = self.depth == 0 and node.name in _CONSTRUCTORS
+        if index is None or not (is_constructor or node in self._wanted):
             return NOTHING_GIVEN
-        self.asked.add((self.number, index))
+        self.asked.add(index)
         return self.sites.given((self.number, index), node, self.depth)
 
 
@@ -190,8 +222,7 @@ def _scope_of(found: Scan, line: int, name: str) -> Scope | None:
 def _join(node: FunctionNode, shift: int, sites: list[_Site]) -> Given:
     """What all calls agree on, parameter by parameter."""
     values: dict[str, Value] = {}
-    always: set[str] = set()
-    defaults = _defaults(node)
+    defaults = {argument.arg: default for argument, default in defaults_of(node)}
     positional = [*node.args.posonlyargs, *node.args.args]
     for index, argument in enumerate([*positional, *node.args.kwonlyargs]):
         if index < shift:
@@ -201,13 +232,17 @@ def _join(node: FunctionNode, shift: int, sites: list[_Site]) -> Given:
         if any(expr is None for expr in given):
             continue  # hidden behind `*args` or `**options`
         read = [_read(site, expr, argument.arg, defaults) for site, expr in zip(sites, given, strict=True)]
-        if all(expr is not _LEFT_OUT for expr in given) and not any(value.kind in (Kind.UNKNOWN, Kind.NONE) for value in read):
-            always.add(argument.arg)
         agreed = _agreed(read)
-        if agreed is not NOTHING:
+        if agreed is not NOTHING and not _says_as_much(argument, agreed):
             more = f" and {len(sites) - 1} more" if len(sites) > 1 else ""
             values[argument.arg] = agreed.but(origin=Origin(0, f"what {sites[0].where}{more} gives"))
-    return Given(values, frozenset(always))
+    return values
+
+
+def _says_as_much(argument: ast.arg, given: Value) -> bool:
+    """True where the annotation of a parameter leaves nothing to learn: `width: int` is a number, whoever calls."""
+    promised = value_of_annotation(argument.annotation)
+    return promised.kind is given.kind and given.kind not in (Kind.TENSOR, Kind.DEVICE)
 
 
 _LEFT_OUT = ast.Constant(value=...)
@@ -225,14 +260,6 @@ def _argument(site: _Site, name: str, place: int) -> ast.expr | None:
         return site.call.args[place]
     hidden = has_splat(site.call) or any(isinstance(argument, ast.Starred) for argument in site.call.args)
     return None if hidden else _LEFT_OUT
-
-
-def _defaults(node: FunctionNode) -> dict[str, ast.expr]:
-    arguments = node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    found = {argument.arg: value for argument, value in zip(reversed(positional), reversed(arguments.defaults), strict=False)}
-    found |= {argument.arg: value for argument, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value is not None}
-    return found
 
 
 def _read(site: _Site, expr: ast.expr | None, name: str, defaults: dict[str, ast.expr]) -> Value:

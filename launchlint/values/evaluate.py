@@ -535,7 +535,7 @@ class Evaluator(ABC):
     def _named_device(self, expr: ast.Name | ast.Attribute, env: Environment) -> Device:
         spelled = dotted(expr)
         value = self.seen.get(id(expr)) or (env.get(spelled) if spelled else None) or self.module_values.get(spelled)
-        if value is not None and value.kind is Kind.DEVICE and value.device is not Device.UNKNOWN:
+        if value is not None and value.kind is Kind.DEVICE and (value.device is not Device.UNKNOWN or value.by_name):
             return value.device
         if value is not None and value.kind is Kind.TENSOR:
             return Device.UNKNOWN

@@ -50,7 +50,6 @@ class Flow(Evaluator):
         super().__init__(found.names, outside)
         self.found = found
         self.callers = callers
-        self.always: dict[FunctionNode, frozenset[str]] = {}  # parameters that no caller leaves out or gives None
         self.attributes: dict[str, Environment] = {}
         self.results: dict[FunctionNode, Value] = {}
         self._running: set[FunctionNode] = set()
@@ -189,6 +188,10 @@ class Flow(Evaluator):
         arguments = node.args
         for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             env[argument.arg] = self._parameter(argument)
+        for argument, default in defaults_of(node):
+            if isinstance(default, ast.Constant) and default.value == "cpu":
+                origin = Origin(argument.lineno, "the default is the host, and callers may ask for another")
+                env[argument.arg] = Value(Kind.DEVICE, by_name=True, origin=origin)
         if arguments.vararg is not None:
             env[arguments.vararg.arg] = Value(Kind.LIST, element=value_of_annotation(arguments.vararg.annotation))
         if arguments.kwarg is not None:
@@ -259,9 +262,7 @@ class Flow(Evaluator):
         """What callers in other files give, where this flow may ask."""
         if self.callers is None:
             return
-        given = self.callers.given(node)
-        self.always[node] = given.always
-        for name, value in given.values.items():
+        for name, value in self.callers.given(node).items():
             env[name] = refine(env.get(name, NOTHING), value)
 
     def _call_sites(self, name: str) -> list[tuple[ast.Call, FunctionNode, ClassScope | None]]:
@@ -618,6 +619,13 @@ class _Proof:
                 for name in (container, self._masks[index]):
                     self._prove(name, line, f"{container}[{index}] is indexed by a comparison")
         return self.found
+
+
+def defaults_of(node: FunctionNode) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """The parameters of a function that have a default, each with it."""
+    arguments = node.args
+    yield from zip(reversed([*arguments.posonlyargs, *arguments.args]), reversed(arguments.defaults), strict=False)
+    yield from ((argument, default) for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default)
 
 
 def walk_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:

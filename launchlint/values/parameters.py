@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Protocol
 
 from launchlint.rule import FunctionNode
 from launchlint.values.value import Device, Kind, Value
 
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What is known of the parameters of one function: their values, and which of them no caller leaves out or gives None."""
-
-    values: dict[str, Value]
-    always: frozenset[str] = frozenset()
-
-
-NOTHING_GIVEN = Given({})
+Given = Mapping[str, Value]  # parameter -> what all callers agree on
+NOTHING_GIVEN: Given = {}
 
 
 class Callers(Protocol):

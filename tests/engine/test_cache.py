@@ -119,6 +119,18 @@ def test_an_annotation_in_another_file_counts(project: Project) -> None:
     assert project.codes(before, "user.py") != project.codes(after, "user.py")
 
 
+def test_a_caller_in_another_file_counts(project: Project) -> None:
+    """The body of a caller decides where a parameter lives; no annotation and no hotness changes with it."""
+    helper = "import torch\n\n\ndef work(lengths: torch.Tensor):\n    return torch.unique(lengths)\n"
+    runner = "from pkg.helper import work\n\n\nclass ModelRunner:\n    def execute_model(self, lengths):\n        return work({given})\n"
+    project.write("helper.py", helper)
+    for given, expected in (("lengths.cuda()", ["LCH304"]), ("lengths.cpu()", []), ("lengths.cuda()", ["LCH304"])):
+        project.write("runner.py", runner.format(given=given))
+        kept = project.kept()
+        assert kept.files == project.cold()
+        assert project.codes(kept.files, "helper.py") == expected
+
+
 def test_settings_and_rules_are_part_of_the_question(project: Project) -> None:
     project.kept()
     assert project.codes(project.kept(replace(project.settings, cold=("pkg.helper.*",))).files, "helper.py") == []
