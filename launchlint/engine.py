@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from launchlint import suppress
 from launchlint.context import SiteContext
 from launchlint.guards import Guard, guards_before, guards_of, guards_of_returns
-from launchlint.hot import FileSummary, Graph, Verdict, summarize
+from launchlint.hot import GENERATION, FileSummary, Graph, Verdict, summarize
 from launchlint.hot.roles import cold_path, kernel_path, other_device
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
 from launchlint.modules import module_of
@@ -288,7 +288,9 @@ class _FileCheck:
             return None
         around = guards_of(site.frame, self.settings.allow_regions, _functions_around(context.scope))
         earlier = guards_of_returns(context.scope.node, site.statement.lineno)
-        for guard in itertools.chain(around, guards_before(outcome.node, site.statement), earlier, self._replaced(context.scope)):
+        lowered = ""
+        of_function = itertools.chain(self._replaced(context.scope), self._ahead_of_tokens(context))
+        for guard in itertools.chain(around, guards_before(outcome.node, site.statement), earlier, of_function):
             if guard.effect == "allow":
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 self.allowed.setdefault(span, (Finding(rule.meta.code, span, outcome.message, confidence), f"region: {guard.name}"))
@@ -297,15 +299,9 @@ class _FileCheck:
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 return None
             if guard.effect == "lower":
-                confidence = Confidence.LOW
-        self._note(
-            rule,
-            span,
-            outcome.level,
-            heat,
-            confidence,
-            "reported" if confidence >= self.settings.min_confidence else "below the asked confidence",
-        )
+                confidence, lowered = Confidence.LOW, lowered or f", {guard.reason}"
+        said = "reported" if confidence >= self.settings.min_confidence else f"below the asked confidence{lowered}"
+        self._note(rule, span, outcome.level, heat, confidence, said)
         return _Candidate(rule, outcome, confidence, span, outcome.group or self._group(rule, context))
 
     @staticmethod
@@ -315,6 +311,12 @@ class _FileCheck:
             for name in decorator_names(scope.owner.node):
                 if REPLACING.search(name):
                     yield Guard("lower", f"the reference that @{name} replaces")
+
+    @staticmethod
+    def _ahead_of_tokens(context: SiteContext) -> Iterator[Guard]:
+        """What runs once for a whole generation, and not in a loop: hundreds of tokens follow it."""
+        if context.function.per == GENERATION and not context.loops():
+            yield Guard("lower", "once ahead of a whole generation")
 
     def _note(self, rule: Rule, span: Span, level: Level | None, heat: Heat, confidence: Confidence | None, reason: str) -> None:
         if self.trace is not None:
