@@ -23,6 +23,7 @@ from launchlint.hot.roles import cold_path, kernel_path, other_device
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
 from launchlint.modules import module_of
 from launchlint.names import dotted
+from launchlint.remarks import remarks_on
 from launchlint.rule import Check, FunctionFacts, FunctionNode, Hit, Outcome, Rule, Silence
 from launchlint.scan import Interest, Scan, Scope, Site, Wanted, decorator_names, scan, worth_parsing
 from launchlint.settings import Settings
@@ -290,7 +291,8 @@ class _FileCheck:
         earlier = guards_of_returns(context.scope.node, site.statement.lineno)
         lowered = ""
         of_function = itertools.chain(self._replaced(context.scope), self._ahead_of_tokens(context))
-        for guard in itertools.chain(around, guards_before(outcome.node, site.statement), earlier, of_function):
+        said = remarks_on(self.source, site.statement, site.frame, _definitions_around(context.scope))
+        for guard in itertools.chain(around, guards_before(outcome.node, site.statement), earlier, of_function, said):
             if guard.effect == "allow":
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 self.allowed.setdefault(span, (Finding(rule.meta.code, span, outcome.message, confidence), f"region: {guard.name}"))
@@ -300,8 +302,8 @@ class _FileCheck:
                 return None
             if guard.effect == "lower":
                 confidence, lowered = Confidence.LOW, lowered or f", {guard.reason}"
-        said = "reported" if confidence >= self.settings.min_confidence else f"below the asked confidence{lowered}"
-        self._note(rule, span, outcome.level, heat, confidence, said)
+        result = "reported" if confidence >= self.settings.min_confidence else f"below the asked confidence{lowered}"
+        self._note(rule, span, outcome.level, heat, confidence, result)
         return _Candidate(rule, outcome, confidence, span, outcome.group or self._group(rule, context))
 
     @staticmethod
@@ -392,6 +394,13 @@ def _functions_around(scope: Scope) -> Iterator[FunctionNode]:
     while current is not None and current.node is not None:
         yield current.node
         current = current.outer
+
+
+def _definitions_around(scope: Scope) -> Iterator[FunctionNode | ast.ClassDef]:
+    """The functions around a place, and the class that they belong to."""
+    yield from _functions_around(scope)
+    if scope.owner is not None:
+        yield scope.owner.node
 
 
 def _goes_to(node: ast.AST, device: str) -> bool:

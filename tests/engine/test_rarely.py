@@ -218,6 +218,102 @@ def test_what_is_paid_every_step(tmp_path: Path, text: str) -> None:
     check(tmp_path, {"planner.py": method(text)})
 
 
+SAID = {
+    "one copy, says a comment above": """
+        def forward(self, rows: list[int], device: torch.device):
+            # built once: a list costs a pageable H2D copy
+            first = torch.tensor(rows, device=device)
+            other = torch.tensor([*rows, 1], device=device)
+            return first, other
+        """,
+    "one read, says a comment on the line": """
+        def forward(self, x: torch.Tensor, device: torch.device):
+            rows = (x.to(device) + 1).tolist()  # one batched D2H sync
+            return rows
+        """,
+    "on purpose, says a comment nearby": """
+        def forward(self, x: torch.Tensor, device: torch.device):
+            # The read below is a deliberate sync with the device.
+            lengths = x.to(device).cumsum(0)
+            if len(lengths):
+                return lengths.max().item()
+        """,
+    "a fallback, says a comment": """
+        def forward(self, rows: list[int], device: torch.device, starts: torch.Tensor | None = None):
+            if starts is None:
+                # Fallback: the owner plans ahead.
+                starts = torch.tensor(rows, device=device)
+            return starts
+        """,
+    "a fallback, says the name": """
+        def forward(self, rows: list[int], device: torch.device, precomputed_starts: torch.Tensor | None = None):
+            if precomputed_starts is not None:
+                starts = precomputed_starts
+            else:
+                starts = torch.tensor(rows, device=device)
+            return starts
+        """,
+    "a reference, says the docstring": """
+        def forward(self, rows: list[int], device: torch.device):
+            \"\"\"Reference implementation that the kernel is compared with.\"\"\"
+            return torch.tensor(rows, device=device)
+        """,
+}
+
+NOT_SAID = {
+    "a comment asks for a repair": """
+        def forward(self, rows: list[int], device: torch.device):
+            # TODO: one H2D copy for all of it
+            return torch.tensor(rows, device=device)  #>
+        """,
+    "a comment names the copy and no reason": """
+        def forward(self, rows: list[int], device: torch.device):
+            # efficient H2D copy
+            return torch.tensor(rows, device=device)  #>
+        """,
+    "a comment speaks of ranks": """
+        def forward(self, rows: list[int], device: torch.device):
+            # synchronize once across all ranks
+            return torch.tensor(rows, device=device)  #>
+        """,
+    "a comment speaks of another statement": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
+            # one read to the host for the whole batch
+            sizes = x.to(device).cumsum(0).shape
+            return sizes, torch.tensor(rows, device=device)  #>
+        """,
+    "a default without a remark": """
+        def forward(self, rows: list[int], device: torch.device, starts: torch.Tensor | None = None):
+            if starts is None:
+                starts = torch.tensor(rows, device=device)  #>
+            return starts
+        """,
+    "a docstring speaks of counts": """
+        def forward(self, rows: list[int], device: torch.device):
+            \"\"\"Reference counts of all blocks.\"\"\"
+            return torch.tensor(rows, device=device)  #>
+        """,
+}
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in SAID.items()])
+def test_what_is_said_to_be_meant(tmp_path: Path, text: str) -> None:
+    check(tmp_path, {"planner.py": method(text)})
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in NOT_SAID.items()])
+def test_what_nobody_said_to_be_meant(tmp_path: Path, text: str) -> None:
+    check(tmp_path, {"planner.py": method(text)})
+
+
+@pytest.mark.parametrize(("docstring", "mark"), [("Debug tally of one step.", ""), ("A reference class for batched rows.", MARK)])
+def test_the_docstring_of_a_class(tmp_path: Path, docstring: str, mark: str) -> None:
+    """A class for debugging is left alone. A reference class is often the one that runs."""
+    text = PLAN.replace("class Planner:\n", f'class Planner:\n    """{docstring}"""\n\n')
+    text += f"\n    def forward(self, rows: list[int], device: torch.device):\n        return torch.tensor(rows, device=device){mark}\n"
+    check(tmp_path, {"planner.py": text})
+
+
 MIXIN = """\
 import torch
 
