@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 from launchlint import suppress
 from launchlint.context import SiteContext
 from launchlint.guards import Guard, guards_before, guards_of, guards_of_returns
-from launchlint.hot import FileSummary, Graph, Verdict, summarize
+from launchlint.hot import GENERATION, FileSummary, Graph, Verdict, summarize
 from launchlint.hot.roles import cold_path, kernel_path, other_device
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
 from launchlint.modules import module_of
 from launchlint.names import dotted
+from launchlint.remarks import remarks_on
 from launchlint.rule import Check, FunctionFacts, FunctionNode, Hit, Outcome, Rule, Silence
 from launchlint.scan import Interest, Scan, Scope, Site, Wanted, decorator_names, scan, worth_parsing
 from launchlint.settings import Settings
@@ -327,7 +328,10 @@ class _FileCheck:
             return None
         around = guards_of(site.frame, self.settings.allow_regions, _functions_around(context.scope))
         earlier = guards_of_returns(context.scope.node, site.statement.lineno)
-        for guard in itertools.chain(around, guards_before(outcome.node, site.statement), earlier, self._replaced(context.scope)):
+        lowered = ""
+        of_function = itertools.chain(self._replaced(context.scope), self._ahead_of_tokens(context))
+        said = remarks_on(self.source, site.statement, site.frame, _definitions_around(context.scope))
+        for guard in itertools.chain(around, guards_before(outcome.node, site.statement), earlier, of_function, said):
             if guard.effect == "allow":
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 self.allowed.setdefault(span, (Finding(rule.meta.code, span, outcome.message, confidence), f"region: {guard.name}"))
@@ -336,15 +340,9 @@ class _FileCheck:
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 return None
             if guard.effect == "lower":
-                confidence = Confidence.LOW
-        self._note(
-            rule,
-            span,
-            outcome.level,
-            heat,
-            confidence,
-            "reported" if confidence >= self.settings.min_confidence else "below the asked confidence",
-        )
+                confidence, lowered = Confidence.LOW, lowered or f", {guard.reason}"
+        result = "reported" if confidence >= self.settings.min_confidence else f"below the asked confidence{lowered}"
+        self._note(rule, span, outcome.level, heat, confidence, result)
         return _Candidate(rule, outcome, confidence, span, outcome.group or self._group(rule, context))
 
     @staticmethod
@@ -354,6 +352,12 @@ class _FileCheck:
             for name in decorator_names(scope.owner.node):
                 if REPLACING.search(name):
                     yield Guard("lower", f"the reference that @{name} replaces")
+
+    @staticmethod
+    def _ahead_of_tokens(context: SiteContext) -> Iterator[Guard]:
+        """What runs once for a whole generation, and not in a loop: hundreds of tokens follow it."""
+        if context.function.per == GENERATION and not context.loops():
+            yield Guard("lower", "once ahead of a whole generation")
 
     def _note(self, rule: Rule, span: Span, level: Level | None, heat: Heat, confidence: Confidence | None, reason: str) -> None:
         if self.trace is not None:
@@ -429,6 +433,13 @@ def _functions_around(scope: Scope) -> Iterator[FunctionNode]:
     while current is not None and current.node is not None:
         yield current.node
         current = current.outer
+
+
+def _definitions_around(scope: Scope) -> Iterator[FunctionNode | ast.ClassDef]:
+    """The functions around a place, and the class that they belong to."""
+    yield from _functions_around(scope)
+    if scope.owner is not None:
+        yield scope.owner.node
 
 
 def _goes_to(node: ast.AST, device: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from launchlint.names import dotted, last_name
@@ -35,6 +35,7 @@ _NOT_CPU = re.compile(r"device(\.type)? != ['\"]cpu|\bis_cuda\b|is_cuda\(\)|devi
 _ONCE = re.compile(
     r"(init|initialized|initialised|ready|built|loaded|done|cached|captured|compiled|warmed|setup|prepared|registered|allocated|created)(_up)?$|^is_(init|ready|built|loaded|setup)\w*$"
 )
+_PER_REQUEST = re.compile(r"(?<![a-z])(req|request|rid|uid|uuid|session|seq_id|sequence_id)", re.I)
 _COUNTER = re.compile(r"step|iter|epoch|batch_idx|count|tick", re.I)
 _PERIOD = re.compile(r"interval|every|period|freq|log_steps|logging_steps|steps_per")
 
@@ -63,9 +64,12 @@ def guards_of(frame: Frame | None, allowed: tuple[str, ...], functions: Iterable
 
 def guards_of_returns(function: FunctionNode | None, line: int) -> Iterator[Guard]:
     """What the early returns above a line say: after `if not debug: return` all that follows is for debugging."""
-    for statement in function.body if function is not None else ():
+    body = function.body if function is not None else []
+    for index, statement in enumerate(body):
         if statement.lineno >= line:
             return
+        if container := _returns_kept(body, index):
+            yield Guard("mute", f"runs once for a key: `{_shorten(container)}` is a cache")
         match statement:
             case ast.If(test=test, body=[*_, ast.Return() as leave], orelse=[]):
                 negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
@@ -178,6 +182,112 @@ def is_once_test(node: ast.If) -> bool:
     return bool(_once(node))
 
 
+def is_kept_for_good(node: ast.If) -> bool:
+    """True for once-only tests that show where the result stays: in a table under a key, or as a flag of `self` that is set.
+
+    An attribute that is filled when it is None is not enough: batches and their metadata do so, and live for one step.
+    """
+    match node.test:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute() as flag):
+            return _sets_flag(node.body, flag)
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
+            return any(dotted(value) == name for _, value in _table_stores(node.body))
+        case ast.Compare(ops=[ast.NotIn()], comparators=[container]):
+            return any(dotted(holder) == dotted(container) for holder, _ in _table_stores(node.body))
+        case _:
+            return False
+
+
+def rest_is_rare(body: list[ast.stmt], is_rare_test: Callable[[ast.expr], bool]) -> int:
+    """From which statement on a function runs rarely: behind `if key in cache: return cache[key]`, or `if not debug: return`."""
+    for index, statement in enumerate(body):
+        match statement:
+            case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=test), body=[*_, ast.Return()], orelse=[]) if is_rare_test(test):
+                return index + 1
+            case ast.If() if _returns_kept(body, index):
+                return index + 1
+    return len(body)
+
+
+def _returns_kept(body: list[ast.stmt], index: int) -> str:
+    """The table that a statement answers from if it holds the key, where what follows it puts the answer into that table."""
+    container, result = _looked_up(body, index)
+    if container is None or result is None or not any(isinstance(node, ast.Name) for node in walk(result)):
+        return ""
+    spelled = dotted(container)
+    return spelled if any(dotted(holder) == spelled for holder, _ in _table_stores(body[index + 1 :])) else ""
+
+
+def _looked_up(body: list[ast.stmt], index: int) -> tuple[ast.expr | None, ast.expr | None]:
+    """The table and the result of `if key in table: return table[key]` and of `if (found := table.get(key)) is not None: return found`."""
+    match body[index]:
+        case ast.If(test=ast.Compare(ops=[ast.In()], comparators=[container]), body=[ast.Return(value=result)], orelse=[]):
+            return (container, result) if result is not None and _mentions(result, dotted(container)) else (None, None)
+        case ast.If(
+            test=ast.Compare(left=left, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]),
+            body=[*_, ast.Return(value=result)],
+            orelse=[],
+        ):
+            name = dotted(left.target) if isinstance(left, ast.NamedExpr) else dotted(left)
+            source = left.value if isinstance(left, ast.NamedExpr) else _bound_before(body[:index], name)
+            if result is not None and name and _mentions(result, name):
+                return _table_of(source), result
+    return None, None
+
+
+def _mentions(expr: ast.expr, spelled: str) -> bool:
+    """True if a part of `expr` is the name or attribute `spelled`."""
+    return any(isinstance(node, (ast.Name, ast.Attribute)) and dotted(node) == spelled for node in walk(expr))
+
+
+def _bound_before(body: list[ast.stmt], name: str) -> ast.expr | None:
+    for statement in reversed(body):
+        match statement:
+            case ast.Assign(targets=[target], value=value) if dotted(target) == name:
+                return value
+    return None
+
+
+def _table_of(value: ast.expr | None) -> ast.expr | None:
+    """`table` of `table.get(key)`."""
+    match value:
+        case ast.Call(func=ast.Attribute(value=container, attr="get"), args=[_, *_]):
+            return container
+        case _:
+            return None
+
+
+def _table_stores(body: list[ast.stmt]) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """`table[key] = value` for tables that outlive the call and keys that are not of one request: the table and the value."""
+    for node in _walk(body):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    if isinstance(target, ast.Subscript) and _outlives(target.value) and not _PER_REQUEST.search(_text(target.slice)):
+                        yield target.value, value
+                        yield from ((target.value, other) for other in targets if other is not target)
+
+
+def _outlives(container: ast.expr) -> bool:
+    """True for a table of `self` or of the class, a global, or one called a cache."""
+    root, _, rest = dotted(container).partition(".")
+    if rest:
+        return root in ("self", "cls") or root[:1].isupper()
+    return bool(root) and ("cache" in root.lower() or root.isupper() or root.startswith("_"))
+
+
+def _sets_flag(body: list[ast.stmt], flag: ast.Attribute) -> bool:
+    """`self.checked = True` among the statements behind `if not self.checked`."""
+    spelled = dotted(flag)
+    if not spelled.startswith("self."):
+        return False
+    for statement in body:
+        match statement:
+            case ast.Assign(targets=[target], value=ast.Constant(value=True)) if dotted(target) == spelled:
+                return True
+    return False
+
+
 def _once(node: ast.If) -> str:
     """The reason why the body of `node` runs once for an object or a key, or an empty string."""
     test = node.test
@@ -186,7 +296,7 @@ def _once(node: ast.If) -> str:
             return "runs once: behind `if not hasattr(...)`"
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             name = last_name(operand)
-            if name and _ONCE.search(name):
+            if name and (_ONCE.search(name) or (isinstance(operand, ast.Attribute) and _sets_flag(node.body, operand))):
                 return f"runs once: behind `if not {name}`"
         case ast.Compare(left=left, ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
             if _is_kept(left) and _stores(node.body, left):

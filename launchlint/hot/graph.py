@@ -19,6 +19,7 @@ from launchlint.model import Heat
 
 FALLBACK_CLASSES = 3
 TRAINING = Root("it holds a training loop", "iteration")
+GENERATION = "generation"  # `per` of what runs once ahead of a loop over tokens
 _FAMILY_LIMIT = 400
 _BASE_LIMIT = 12
 
@@ -327,9 +328,14 @@ class Graph:
     # ---------------------------------------------------------------- walk
 
     def _spread(self) -> None:
-        pending = collections.deque(self.roots)
         for key in self.roots:
             self.parents[key] = (None, "root")
+        late = [key for key, root in self.roots.items() if root.per == GENERATION]
+        self._walk(key for key, root in self.roots.items() if root.per != GENERATION)
+        self._walk(late)  # so that whatever also runs more often is known by that
+
+    def _walk(self, roots: Iterable[tuple[int, int]]) -> None:
+        pending = collections.deque(roots)
         while pending:
             key = pending.popleft()
             for target, kind in self._edges(key):
@@ -731,9 +737,10 @@ class Graph:
             if other == key:
                 continue
             caller = self.function(other)
-            if not (self.cold_reason(other) or self.is_weak(other) or caller.name in ("__init__", "__post_init__")):
+            is_rare = self.cold_reason(other) or self.is_weak(other) or caller.name in ("__init__", "__post_init__")
+            if not is_rare and not _calls_rarely(caller, name):
                 return ""
-            found = caller.qualname
+            found = caller.qualname if is_rare else f"{caller.qualname}, behind a test that rarely holds,"
         return found
 
     def _callers_by_name(self) -> dict[str, list[tuple[int, int]]]:
@@ -761,6 +768,11 @@ class Graph:
                 for name in {spelled.removeprefix("self.") for spelled, _ in function.calls}:
                     known[name].append(index)
         return known
+
+
+def _calls_rarely(caller: FunctionSummary, name: str) -> bool:
+    """True if `caller` calls `name` only behind tests that let it run once, or when debugging."""
+    return all(flags & RARELY for spelled, flags in caller.calls if spelled.rpartition(".")[2] == name)
 
 
 # ---------------------------------------------------------------- what a name says, once for each name of a package

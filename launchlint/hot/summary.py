@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from launchlint.guards import is_once_test
+from launchlint.guards import is_kept_for_good, is_once_test, rest_is_rare
 from launchlint.names import Names, dotted, last_name
 from launchlint.rule import FunctionNode
 from launchlint.scan import BLOCKS, CACHES, FUNCTIONS, bodies, child_fields, decorator_names, is_kernel, is_kernel_file
@@ -240,7 +240,7 @@ class _Walk:
                 elif kind is ast.If:
                     if node.test.__class__ in _ONCE_TESTS and is_once_test(node):
                         outer.append((stack, function, owner, flags))
-                        outer.append((node.body[::-1], function, owner, flags | ONCE))
+                        outer.append((node.body[::-1], function, owner, flags | (RARELY if is_kept_for_good(node) else ONCE)))
                         stack = node.orelse[::-1]
                         continue
                     if _is_rare_test(node.test):
@@ -264,6 +264,10 @@ class _Walk:
                     outer.append((stack, function, owner, flags))
                     function, flags = self._function(node, function, owner), 0
                     stack, calls, loads = node.body[::-1], self.calls[function], self.loads[function]
+                    rare = rest_is_rare(node.body, _is_rare_test)
+                    if rare < len(stack):
+                        outer.append((stack[: len(stack) - rare], function, owner, RARELY))
+                        stack = stack[len(stack) - rare :]
                 elif kind is ast.ClassDef:
                     self._class(node)
                     outer.append((stack, function, owner, flags))
@@ -579,10 +583,23 @@ def _is_rare_test(test: ast.expr) -> bool:
     """`if req.is_warmup and ...`: the names of the test, looked at without a walk."""
     operands = test.values if test.__class__ is ast.BoolOp and test.op.__class__ is ast.And else [test]
     for operand in operands:
-        name = last_name(operand)
+        name = last_name(operand) or _asked(operand)
         if name and any(word in name for word in _RARE_WORDS):
             return True
     return False
+
+
+def _asked(operand: ast.expr) -> str:
+    """The setting that `envs.X_DEBUG.get()` and `os.environ.get("X_DEBUG") == "1"` ask for."""
+    if operand.__class__ is ast.Compare:
+        operand = operand.left
+    match operand:
+        case ast.Call(args=[ast.Constant(value=str(name)), *_]):
+            return name
+        case ast.Call(func=ast.Attribute(value=holder, attr="get")):
+            return dotted(holder)
+        case _:
+            return ""
 
 
 def _is_training(node: ast.For | ast.While) -> bool:

@@ -1,0 +1,368 @@
+"""Costs that are paid once: for a key of a table, for a whole generation, or when debugging. Beside each, what is paid every step."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from launchlint import discover, engine, registry
+from launchlint.settings import Settings
+
+MARK = "  #>"
+PLAN = """\
+import os
+import torch
+from settings import envs
+
+_TABLE = {}
+_CHECKED = {}
+
+
+class Planner:
+    def __init__(self):
+        self.plans = {}
+        self.is_laid_out = False
+"""
+
+
+def reported(folder: Path, files: dict[str, str]) -> dict[str, list[int]]:
+    """The lines that are reported at default settings in a tree of such files."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for parent in path.relative_to(folder).parents:
+            if parent != Path():
+                (folder / parent / "__init__.py").touch()
+        path.write_text(text, encoding="utf-8")
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        report = engine.check_files(discover.find(["."], Settings()).files, registry.select(Settings()), Settings())
+    finally:
+        os.chdir(before)
+    found: dict[str, list[int]] = {}
+    for file in report.files:
+        assert not file.problems
+        source = engine.read_source(str(folder / file.path))
+        for finding in file.findings:
+            found.setdefault(os.path.normpath(file.path), []).append(source.position(finding.span.start).line)
+    return found
+
+
+def check(folder: Path, files: dict[str, str]) -> None:
+    """Exactly the marked lines are reported."""
+    wanted = {name: [number for number, line in enumerate(text.splitlines(), 1) if line.endswith(MARK)] for name, text in files.items()}
+    bare = {name: text.replace(MARK, "") for name, text in files.items()}
+    assert reported(folder, bare) == {name: lines for name, lines in wanted.items() if lines}
+
+
+def method(text: str) -> str:
+    return PLAN + textwrap.indent(textwrap.dedent(text), "    ")
+
+
+KEPT = {
+    "answered from a table by get": """
+        def build_plan(self, rows: list[int], device: torch.device):
+            key = tuple(rows)
+            plan = self.plans.get(key)
+            if plan is not None:
+                return plan
+            plan = torch.tensor(rows, device=device)
+            self.plans[key] = plan
+            return plan
+        """,
+    "answered from a global table in one expression": """
+        def build_plan(self, rows: list[int], device: torch.device):
+            if (plan := _TABLE.get(tuple(rows))) is not None:
+                return plan
+            plan = torch.tensor(rows, device=device)
+            _TABLE[tuple(rows)] = plan
+            return plan
+        """,
+    "answered from a table by in": """
+        def build_plan(self, rows: list[int], device: torch.device):
+            if len(rows) in self.plans:
+                return self.plans[len(rows)]
+            self.plans[len(rows)] = torch.tensor(rows, device=device)
+            return self.plans[len(rows)]
+        """,
+    "made by a helper behind a missed key": """
+        def forward(self, rows: list[int], device: torch.device):
+            plan = self.plans.get(len(rows))
+            if plan is None:
+                plan = self._build_plan(rows, device)
+                self.plans[len(rows)] = plan
+            return plan
+
+        def _build_plan(self, rows: list[int], device: torch.device):
+            return torch.tensor(rows, device=device)
+        """,
+    "made by a helper behind a key that is not in": """
+        def forward(self, rows: list[int], device: torch.device):
+            if len(rows) not in self.plans:
+                self.plans[len(rows)] = self._build_plan(rows, device)
+            return self.plans[len(rows)]
+
+        def _build_plan(self, rows: list[int], device: torch.device):
+            return torch.tensor(rows, device=device)
+        """,
+    "behind a flag that is set": """
+        def forward(self, rows: list[int], device: torch.device):
+            if not self.is_laid_out:
+                self._build_plan(rows, device)
+                self.is_laid_out = True
+
+        def _build_plan(self, rows: list[int], device: torch.device):
+            self.rows = torch.tensor(rows, device=device)
+        """,
+    "when an environment variable asks": """
+        def forward(self, rows: list[int], device: torch.device):
+            if os.environ.get("PLAN_DEBUG") == "1":
+                self._build_plan(rows, device)
+
+        def _build_plan(self, rows: list[int], device: torch.device):
+            self.rows = torch.tensor(rows, device=device)
+        """,
+    "behind a return unless debugging": """
+        def forward(self, rows: list[int], device: torch.device):
+            if not envs.PLAN_DEBUG_ROWS.get():
+                return
+            self._build_plan(rows, device)
+
+        def _build_plan(self, rows: list[int], device: torch.device):
+            self.rows = torch.tensor(rows, device=device)
+        """,
+}
+
+EVERY_STEP = {
+    "the table is asked and never filled": """
+        def build_plan(self, rows: list[int], device: torch.device):
+            plan = self.plans.get(len(rows))
+            if plan is not None:
+                return plan
+            return torch.tensor(rows, device=device)  #>
+        """,
+    "the table is one of this call": """
+        def build_plan(self, rows: list[int], device: torch.device):
+            plans = {}
+            plan = plans.get(len(rows))
+            if plan is not None:
+                return plan
+            plan = torch.tensor(rows, device=device)  #>
+            plans[len(rows)] = plan
+            return plan
+        """,
+    "the key is a request": """
+        def build_plan(self, request_id: str, rows: list[int], device: torch.device):
+            plan = self.plans.get(request_id)
+            if plan is not None:
+                return plan
+            plan = torch.tensor(rows, device=device)  #>
+            self.plans[request_id] = plan
+            return plan
+        """,
+    "the key itself is uploaded": """
+        def build_plan(self, rows: list[int], device: torch.device):
+            key = torch.tensor(rows, device=device)  #>
+            plan = self.plans.get(key)
+            if plan is not None:
+                return plan
+            plan = key + 1
+            self.plans[key] = plan
+            return plan
+        """,
+    "the helper has another caller": """
+        def forward(self, rows: list[int], device: torch.device):
+            plan = self.plans.get(len(rows))
+            if plan is None:
+                plan = self._build_plan(rows, device)
+                self.plans[len(rows)] = plan
+            return plan
+
+        def execute_model(self, rows: list[int], device: torch.device):
+            return self._build_plan(rows, device)
+
+        def _build_plan(self, rows: list[int], device: torch.device):
+            return torch.tensor(rows, device=device)  #>
+        """,
+    "the flag is never set": """
+        def forward(self, rows: list[int], device: torch.device):
+            if not self.is_laid_out:
+                self._build_plan(rows, device)
+
+        def _build_plan(self, rows: list[int], device: torch.device):
+            self.rows = torch.tensor(rows, device=device)  #>
+        """,
+    "the return is for an empty batch": """
+        def forward(self, rows: list[int], device: torch.device):
+            if not rows:
+                return
+            self._build_plan(rows, device)
+
+        def _build_plan(self, rows: list[int], device: torch.device):
+            self.rows = torch.tensor(rows, device=device)  #>
+        """,
+}
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in KEPT.items()])
+def test_what_is_paid_once(tmp_path: Path, text: str) -> None:
+    check(tmp_path, {"planner.py": method(text)})
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in EVERY_STEP.items()])
+def test_what_is_paid_every_step(tmp_path: Path, text: str) -> None:
+    check(tmp_path, {"planner.py": method(text)})
+
+
+SAID = {
+    "one copy, says a comment above": """
+        def forward(self, rows: list[int], device: torch.device):
+            # built once: a list costs a pageable H2D copy
+            first = torch.tensor(rows, device=device)
+            other = torch.tensor([*rows, 1], device=device)
+            return first, other
+        """,
+    "one read, says a comment on the line": """
+        def forward(self, x: torch.Tensor, device: torch.device):
+            rows = (x.to(device) + 1).tolist()  # one batched D2H sync
+            return rows
+        """,
+    "on purpose, says a comment nearby": """
+        def forward(self, x: torch.Tensor, device: torch.device):
+            # The read below is a deliberate sync with the device.
+            lengths = x.to(device).cumsum(0)
+            if len(lengths):
+                return lengths.max().item()
+        """,
+    "a fallback, says a comment": """
+        def forward(self, rows: list[int], device: torch.device, starts: torch.Tensor | None = None):
+            if starts is None:
+                # Fallback: the owner plans ahead.
+                starts = torch.tensor(rows, device=device)
+            return starts
+        """,
+    "a fallback, says the name": """
+        def forward(self, rows: list[int], device: torch.device, precomputed_starts: torch.Tensor | None = None):
+            if precomputed_starts is not None:
+                starts = precomputed_starts
+            else:
+                starts = torch.tensor(rows, device=device)
+            return starts
+        """,
+    "a reference, says the docstring": """
+        def forward(self, rows: list[int], device: torch.device):
+            \"\"\"Reference implementation that the kernel is compared with.\"\"\"
+            return torch.tensor(rows, device=device)
+        """,
+}
+
+NOT_SAID = {
+    "a comment asks for a repair": """
+        def forward(self, rows: list[int], device: torch.device):
+            # TODO: one H2D copy for all of it
+            return torch.tensor(rows, device=device)  #>
+        """,
+    "a comment names the copy and no reason": """
+        def forward(self, rows: list[int], device: torch.device):
+            # efficient H2D copy
+            return torch.tensor(rows, device=device)  #>
+        """,
+    "a comment speaks of ranks": """
+        def forward(self, rows: list[int], device: torch.device):
+            # synchronize once across all ranks
+            return torch.tensor(rows, device=device)  #>
+        """,
+    "a comment speaks of another statement": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
+            # one read to the host for the whole batch
+            sizes = x.to(device).cumsum(0).shape
+            return sizes, torch.tensor(rows, device=device)  #>
+        """,
+    "a default without a remark": """
+        def forward(self, rows: list[int], device: torch.device, starts: torch.Tensor | None = None):
+            if starts is None:
+                starts = torch.tensor(rows, device=device)  #>
+            return starts
+        """,
+    "a docstring speaks of counts": """
+        def forward(self, rows: list[int], device: torch.device):
+            \"\"\"Reference counts of all blocks.\"\"\"
+            return torch.tensor(rows, device=device)  #>
+        """,
+}
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in SAID.items()])
+def test_what_is_said_to_be_meant(tmp_path: Path, text: str) -> None:
+    check(tmp_path, {"planner.py": method(text)})
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in NOT_SAID.items()])
+def test_what_nobody_said_to_be_meant(tmp_path: Path, text: str) -> None:
+    check(tmp_path, {"planner.py": method(text)})
+
+
+@pytest.mark.parametrize(("docstring", "mark"), [("Debug tally of one step.", ""), ("A reference class for batched rows.", MARK)])
+def test_the_docstring_of_a_class(tmp_path: Path, docstring: str, mark: str) -> None:
+    """A class for debugging is left alone. A reference class is often the one that runs."""
+    text = PLAN.replace("class Planner:\n", f'class Planner:\n    """{docstring}"""\n\n')
+    text += f"\n    def forward(self, rows: list[int], device: torch.device):\n        return torch.tensor(rows, device=device){mark}\n"
+    check(tmp_path, {"planner.py": text})
+
+
+MIXIN = """\
+import torch
+
+
+class GenerationMixin:
+    def generate(self, input_ids: torch.Tensor, device: torch.device):
+        ids = input_ids.to(device)
+        longest = ids.max().item()
+        self._prepare_start(ids)
+        self._prepare_rows_for_generation(ids)
+        shared_rows([longest], device)
+        for row in ids.cumsum(0):
+            print(row.max().item())  #>
+        return self._sample(ids, device)
+
+    def _prepare_start(self, ids: torch.Tensor):
+        return ids.cumsum(0).max().item()
+
+    def _prepare_rows_for_generation(self, ids: torch.Tensor):
+        return torch.tensor([1, 2], device=ids.device)
+
+    def _sample(self, ids: torch.Tensor, device: torch.device):
+        unfinished = True
+        while unfinished:
+            shared_rows([1], device)
+            unfinished = (ids.to(device).cumsum(0) == 0).any().item()  #>
+        return ids
+
+
+def shared_rows(rows: list[int], device: torch.device):
+    return torch.tensor(rows, device=device)  #>
+"""
+
+
+def test_what_stands_ahead_of_the_loop_over_tokens(tmp_path: Path) -> None:
+    """A loop in it, the loop over tokens, and what this loop calls too are still reported."""
+    check(tmp_path, {"transformers/generation/utils.py": MIXIN})
+
+
+def test_the_reason_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from launchlint.why import explain
+
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "transformers" / "generation"
+    folder.mkdir(parents=True)
+    for name in ("transformers/__init__.py", "transformers/generation/__init__.py"):
+        (tmp_path / name).touch()
+    (folder / "utils.py").write_text(MIXIN.replace(MARK, ""), encoding="utf-8")
+    (tmp_path / "planner.py").write_text(method(KEPT["answered from a table by get"]), encoding="utf-8")
+    assert "below the asked confidence, once ahead of a whole generation" in explain("transformers/generation/utils.py", 7, Settings())
+    line = next(number for number, text in enumerate((tmp_path / "planner.py").read_text().splitlines(), 1) if "torch.tensor" in text)
+    assert "runs once for a key: `self.plans` is a cache" in explain("planner.py", line, Settings())
