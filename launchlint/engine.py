@@ -319,10 +319,13 @@ class _FileCheck:
 
     def _judge(self, rule: Rule, outcome: Hit | Silence, heat: Heat, site: Site, context: SiteContext) -> _Candidate | None:
         if isinstance(outcome, Silence):
-            self._note(rule, self.source.span(outcome.node), None, heat, None, outcome.reason)
+            if self.trace is not None:
+                self._note(rule, self.source.span(outcome.node), None, heat, None, outcome.reason)
+            return None
+        confidence = rule.meta.policy.confidence(outcome.level, heat)
+        if confidence is None and self.trace is None:
             return None
         span = outcome.span or self.source.span(outcome.node)
-        confidence = rule.meta.policy.confidence(outcome.level, heat)
         if confidence is None:
             self._note(rule, span, outcome.level, heat, None, f"the policy has no cell for value {outcome.level} and heat {heat}")
             return None

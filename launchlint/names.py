@@ -39,6 +39,23 @@ def last_name(expr: ast.AST) -> str:
             return ""
 
 
+def spell(annotation: ast.expr) -> str:
+    """The text of the usual annotations, as `ast.unparse` writes it; empty for all others."""
+    kind = annotation.__class__
+    if kind is ast.Name:
+        return annotation.id  # type: ignore[attr-defined, no-any-return]
+    if kind is ast.Attribute:
+        return dotted(annotation)
+    if kind is ast.Constant and annotation.value is None:  # type: ignore[attr-defined]
+        return "None"
+    if kind is ast.Subscript:
+        holder = spell(annotation.value)  # type: ignore[attr-defined]
+        inside = annotation.slice  # type: ignore[attr-defined]
+        parts = [spell(part) for part in inside.elts] if inside.__class__ is ast.Tuple else [spell(inside)]
+        return f"{holder}[{', '.join(parts)}]" if holder and len(parts) > (inside.__class__ is ast.Tuple) and all(parts) else ""
+    return ""
+
+
 @dataclass(slots=True)
 class Names:
     """What the imports of one file make of its names."""
@@ -103,7 +120,7 @@ def find_host_fields(tree: ast.Module, text: str) -> frozenset[str]:
         return frozenset()
     kept: set[str] = set()
     moved: set[str] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.keyword(arg=str(name), value=ast.Call() as made):
                 if _is_field(made):

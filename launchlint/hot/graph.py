@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -781,12 +782,14 @@ def _calls_rarely(caller: FunctionSummary, name: str) -> bool:
 @functools.lru_cache(maxsize=65536)
 def _patterns_for(package: str, name: str) -> tuple[tuple[Globs, Root, bool], ...]:
     """The patterns of whole functions that a function of this name may match, in order."""
-    return tuple(
-        (pattern, root, exact)
-        for table in roles.tables_of(package)
-        for pattern, root, exact in table.functions
-        if not exact or any(glob.endswith(f".{name}") for glob in pattern.patterns)
-    )
+    ending = f".{name}"
+    return tuple(entry for entry in _patterns_of(package) if not entry[2] or entry[0].patterns[0].endswith(ending))
+
+
+@functools.cache
+def _patterns_of(package: str) -> tuple[tuple[Globs, Root, bool], ...]:
+    """All patterns of whole functions, each of one glob."""
+    return tuple(entry for table in roles.tables_of(package) for entry in table.functions)
 
 
 @functools.lru_cache(maxsize=65536)
@@ -814,8 +817,31 @@ def _sounds_cold(package: str, class_name: str) -> bool:
 @functools.lru_cache(maxsize=65536)
 def _bases_for(method: str) -> tuple[tuple[Framework, tuple[BaseRoot, ...]], ...]:
     """The bases of which a method of this name is a root, table by table."""
-    found = ((table, tuple(entry for entry in table.bases if entry.methods.match(method))) for table in roles.frameworks().values())
-    return tuple((table, wanted) for table, wanted in found if wanted)
+    exact, wild = _methods_of_bases()
+    wanted = sorted({*exact.get(method, ()), *(place for place in wild if _base_at(place).methods.match(method))})
+    tables = list(roles.frameworks().values())
+    return tuple((tables[number], tuple(map(_base_at, group))) for number, group in itertools.groupby(wanted, key=lambda place: place[0]))
+
+
+_BasePlace = tuple[int, int]  # which table, which of its bases
+
+
+@functools.cache
+def _methods_of_bases() -> tuple[dict[str, list[_BasePlace]], list[_BasePlace]]:
+    """The bases by each method that they name, and those that name methods by a pattern."""
+    exact: dict[str, list[_BasePlace]] = collections.defaultdict(list)
+    wild: list[_BasePlace] = []
+    for number, table in enumerate(roles.frameworks().values()):
+        for index, entry in enumerate(table.bases):
+            for method in entry.methods.exact:
+                exact[method].append((number, index))
+            if entry.methods.is_wild:
+                wild.append((number, index))
+    return exact, wild
+
+
+def _base_at(place: _BasePlace) -> BaseRoot:
+    return list(roles.frameworks().values())[place[0]].bases[place[1]]
 
 
 def _article(name: str) -> str:

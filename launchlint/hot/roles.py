@@ -85,6 +85,16 @@ class Globs:
         self._exact = frozenset(patterns).difference(self._wild)
         self._pattern: re.Pattern[str] | None = None
 
+    @property
+    def exact(self) -> frozenset[str]:
+        """The names among them that are no patterns."""
+        return self._exact
+
+    @property
+    def is_wild(self) -> bool:
+        """True where one of them is a pattern."""
+        return bool(self._wild)
+
     def match(self, name: str) -> bool:
         """True if one of the globs matches all of `name`."""
         if name in self._exact:

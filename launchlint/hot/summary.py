@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from launchlint.guards import is_kept_for_good, is_once_test, rest_is_rare
-from launchlint.names import Names, dotted, last_name
+from launchlint.names import Names, dotted, last_name, spell
 from launchlint.rule import FunctionNode
 from launchlint.scan import BLOCKS, CACHES, FUNCTIONS, bodies, child_fields, decorator_names, is_kernel, is_kernel_file
 from launchlint.trees import children
@@ -622,27 +622,10 @@ def _is_training(node: ast.For | ast.While) -> bool:
 
 def _unparse(annotation: ast.expr) -> str:
     """`ast.unparse`, which takes ten times as long, for the few annotations that are more than names and brackets."""
-    text = _spell(annotation)
+    text = spell(annotation)
     if not text:
         try:
             text = ast.unparse(annotation)
         except (RecursionError, ValueError):
             return ""
     return text if len(text) <= 200 else ""
-
-
-def _spell(annotation: ast.expr) -> str:
-    """The text of the usual annotations, as `ast.unparse` writes it; empty for all others."""
-    kind = annotation.__class__
-    if kind is ast.Name:
-        return annotation.id  # type: ignore[attr-defined, no-any-return]
-    if kind is ast.Attribute:
-        return dotted(annotation)
-    if kind is ast.Constant and annotation.value is None:  # type: ignore[attr-defined]
-        return "None"
-    if kind is ast.Subscript:
-        holder = _spell(annotation.value)  # type: ignore[attr-defined]
-        inside = annotation.slice  # type: ignore[attr-defined]
-        parts = [_spell(part) for part in inside.elts] if inside.__class__ is ast.Tuple else [_spell(inside)]
-        return f"{holder}[{', '.join(parts)}]" if holder and len(parts) > (inside.__class__ is ast.Tuple) and all(parts) else ""
-    return ""

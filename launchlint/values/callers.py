@@ -76,12 +76,18 @@ class CallSites:
     def _ask(self, key: Key, node: FunctionNode, depth: int) -> Given:
         names = self._names_of(key)
         sites: list[_Site] = []
-        for caller in self._callers_of(key):
+        shift, given = self._shift(key, node), NOTHING_GIVEN
+        for caller in self._nearest_first(key):
             found = list(self._sites(caller, names, depth))
-            if not found:
-                return NOTHING_GIVEN  # it is called under another name
             sites += found
-        return _join(node, self._shift(key, node), sites) if sites else NOTHING_GIVEN
+            given = _join(node, shift, sites) if found else NOTHING_GIVEN  # else it is called under another name
+            if not given:
+                return NOTHING_GIVEN
+        return given
+
+    def _nearest_first(self, key: Key) -> list[Key]:
+        """The callers, those in the file of the function first: that file is at hand."""
+        return sorted(self._callers_of(key), key=lambda caller: (caller[0] != key[0], caller))
 
     def _callers_of(self, key: Key) -> list[Key]:
         """The functions that call one; none where others may call it that are not in sight."""

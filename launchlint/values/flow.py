@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from launchlint.names import dotted
+from launchlint.names import dotted, spell
 from launchlint.rule import FunctionNode
 from launchlint.scan import FUNCTIONS, ClassScope, Scan, child_fields, decorator_names
 from launchlint.trees import LEAVES, branches
@@ -710,7 +710,7 @@ def _device_holder(expr: ast.expr) -> str:
 
 def _short(annotation: ast.expr | None) -> str:
     try:
-        return ast.unparse(annotation)[:60] if annotation is not None else ""
+        return (spell(annotation) or ast.unparse(annotation))[:60] if annotation is not None else ""
     except (RecursionError, ValueError):
         return ""
 
