@@ -40,6 +40,7 @@ Progress = Callable[[int], None]
 _COLD = Verdict(Heat.COLD, "device code")
 _UNKNOWN = Verdict(Heat.NOTHING, "not part of a function")
 _UPLOADS = "uploads"
+_LAUNCHES = "launches"
 REPLACING = re.compile(r"use_\w*_implementation$|use_kernel\w*$|\w*_from_hub$|register_\w*_implementation$")
 CLOSER_FILES = 50  # below, functions with a finding are looked at again with what unchecked modules of the package say
 FEW_FILES = 50  # below, neither more processes nor a cache would pay
@@ -332,7 +333,7 @@ class _FileCheck:
         around = guards_of(site.frame, self.settings.allow_regions, _functions_around(context.scope))
         earlier = guards_of_returns(context.scope.node, site.statement.lineno)
         lowered = ""
-        of_function = itertools.chain(self._replaced(context.scope), self._ahead_of_tokens(context))
+        of_function = itertools.chain(self._replaced(context.scope), self._ahead_of_tokens(context), self._compiled(rule, context.scope))
         said = remarks_on(self.source, site.statement, site.frame, _definitions_around(context.scope))
         for guard in itertools.chain(around, guards_before(outcome.node, site.statement), earlier, of_function, said):
             if guard.effect == "allow":
@@ -361,6 +362,15 @@ class _FileCheck:
         """What runs once for a whole generation, and not in a loop: hundreds of tokens follow it."""
         if context.function.per == GENERATION and not context.loops():
             yield Guard("lower", "once ahead of a whole generation")
+
+    def _compiled(self, rule: Rule, scope: Scope) -> Iterator[Guard]:
+        """`@torch.compile` unrolls the loop and launches what it makes of all its turns."""
+        if rule.meta.group == _LAUNCHES:
+            for node in _functions_around(scope):
+                for decorator in node.decorator_list:
+                    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+                    if self.found.names.canonical(called) == "torch.compile":
+                        yield Guard("mute", f"`{node.name}` is compiled, which unrolls its loops")
 
     def _note(self, rule: Rule, span: Span, level: Level | None, heat: Heat, confidence: Confidence | None, reason: str) -> None:
         if self.trace is not None:

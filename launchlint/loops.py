@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from launchlint.facts import torch_operations
-from launchlint.names import dotted, last_name
+from launchlint.names import last_name
 from launchlint.rule import Context, Loop
 from launchlint.trees import children, walk
 from launchlint.values.value import Kind
@@ -24,14 +24,14 @@ _HEAVY_NAMES = frozenset(
     }
 )  # fmt: skip
 
-_HEAVY = re.compile(r"_forward$|(attention|_attn)(_func|_score|_varlen|_v\d+)*$|gemm|matmul|^interpolate$|^grid_sample$")
+_HEAVY = re.compile(r"(^|_)forward(_|$)|(attention|_attn)(_func|_score|_varlen|_v\d+)*$|gemm|matmul|^interpolate$|^grid_sample$")
 
 _SEEN_THROUGH = frozenset({"enumerate", "zip", "range", "reversed", "tqdm", "len", "list", "sorted"})
 
 # A loop over such a thing makes as many turns as the configuration says.
 _CONFIGURED = (
     "param_groups", "kv_cache_groups", "attn_groups", "num_layers", "self.layers", "n_layers", "num_heads", "kv_caches", "modules()",
-    "world_size", "num_stages", "tp_size", "num_shards", "depths",
+    "world_size", "num_stages", "tp_size", "cp_size", "ep_size", "pp_size", "num_shards", "depths",
 )  # fmt: skip
 
 
@@ -204,14 +204,31 @@ def heavy_call(loop: Loop, ctx: Context) -> ast.Call | None:
             return call
         if isinstance(call.func, (ast.Subscript, ast.Call)):
             return call  # self.layers[i](x), getattr(module, name)(x)
-        if isinstance(call.func, ast.Attribute) and dotted(call.func).startswith("self.") and dotted(call.func).count(".") == 1:
-            value = ctx.value(call.func)
-            if value.kind is Kind.OBJECT:
-                return call
+        match call.func:
+            case ast.Attribute(value=ast.Name(id="self"), attr=held) as called:
+                if ctx.value(called).kind is Kind.OBJECT or _is_held(held, ctx):
+                    return call
     for node in body_of(loop):
         if any(isinstance(item, ast.BinOp) and isinstance(item.op, ast.MatMult) for item in walk(node)):
             return next(iter(calls_in(loop)), ast.Call(ast.Name("matmul"), [], []))
     return None
+
+
+def _is_held(attribute: str, ctx: Context) -> bool:
+    """True where the constructor of the class is given what it keeps under an attribute: called like a function, it is a module."""
+    owner = ctx.function.class_node
+    for item in owner.body if owner is not None else ():
+        if isinstance(item, ast.FunctionDef) and item.name == "__init__":
+            given = {argument.arg for argument in item.args.args}
+            return any(
+                isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in given and _stores(node, attribute)
+                for node in item.body
+            )
+    return False
+
+
+def _stores(node: ast.Assign, attribute: str) -> bool:
+    return any(isinstance(target, ast.Attribute) and target.attr == attribute for target in node.targets)
 
 
 def describe(loop: Loop, ctx: Context) -> str:

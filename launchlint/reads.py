@@ -10,6 +10,7 @@ from launchlint.model import Level, Span
 from launchlint.names import dotted, last_name
 from launchlint.rule import Context, Hit, Silence
 from launchlint.trees import walk
+from launchlint.uploads import destination
 from launchlint.values import Device, Kind, Value
 from launchlint.values.conventions import value_of_name
 
@@ -240,6 +241,19 @@ def is_in_case(read: ast.expr, ctx: Context) -> bool:
     return False
 
 
+def is_moved_later(node: ast.AST, read: ast.expr, ctx: Context) -> bool:
+    """True for a parameter that is read and only then goes to the device, under its own name: `lengths = lengths.to(device)`."""
+    base = base_of(read, ctx)
+    function = ctx.function.node
+    if not isinstance(base, ast.Name) or function is None or base.id not in {argument.arg for argument in function.args.args}:
+        return False
+    first = next(iter(ctx.assigned(base.id)), None)
+    match first:
+        case ast.Assign(value=ast.Call(func=ast.Attribute(value=ast.Name(id=moved), attr="to")) as move) if moved == base.id:
+            return first.lineno > node.lineno and destination(move, ctx) is Device.DEVICE  # type: ignore[attr-defined]
+    return False
+
+
 def _asks_where(node: ast.Attribute, spelled: str) -> bool:
     return node.attr in ("is_cuda", "device") and dotted(node.value) == spelled
 
@@ -267,7 +281,8 @@ def outcome(
         return Silence(node, "its name says that it is on the host" if says_host(read, ctx) else f"it reads a {ctx.value(read)}")
     if is_deferred(node, ctx):
         return Silence(node, "it stands in a function that is handed over, and nothing says that it is called each time")
-    if is_fallback(node, ctx) or is_in_case(read, ctx) or (found is Level.INFERRED and is_only_a_type_check(read, ctx)):
+    by_type = found is Level.INFERRED and is_only_a_type_check(read, ctx)
+    if by_type or is_fallback(node, ctx) or is_in_case(read, ctx) or is_moved_later(node, read, ctx):
         found = min(found, Level.UNKNOWN)
     return Hit(node, message + advice(read, ctx), found, related, group=group or statement_group(ctx))
 

@@ -43,6 +43,7 @@ _RARE_WORDS = (
     *("warmup", "warm_up", "warming_up", "is_dummy", "dummy_run", "is_profile", "profile_run", "profiling"),
     *("debug", "DEBUG", "test_mode", "is_cpu", "allow_cpu_sync", "nan_check"),
 )
+_PERIODS = ("interval", "period", "freq", "every", "log_steps", "logging_steps")
 _ONCE_TESTS = (ast.UnaryOp, ast.Compare, ast.BoolOp)
 
 
@@ -583,9 +584,19 @@ def _is_rare_test(test: ast.expr) -> bool:
     """`if req.is_warmup and ...`: the names of the test, looked at without a walk."""
     operands = test.values if test.__class__ is ast.BoolOp and test.op.__class__ is ast.And else [test]
     for operand in operands:
+        if operand.__class__ is ast.Compare and _is_periodic(operand):
+            return True
         name = last_name(operand) or _asked(operand)
         if name and any(word in name for word in _RARE_WORDS):
             return True
+    return False
+
+
+def _is_periodic(test: ast.Compare) -> bool:
+    """`iteration % args.log_interval == 0`."""
+    match test:
+        case ast.Compare(left=ast.BinOp(op=ast.Mod(), right=period), ops=[ast.Eq()], comparators=[ast.Constant(value=0)]):
+            return any(word in last_name(period) for word in _PERIODS)
     return False
 
 

@@ -570,6 +570,8 @@ class Evaluator(ABC):
         last = canonical.rpartition(".")[2]
         if root == "numpy":
             return SCALAR if last in ("prod", "dtype", "isscalar", "ndim") else ARRAY
+        if canonical == "scipy.optimize.linear_sum_assignment":
+            return Value(Kind.TUPLE, elements=(ARRAY, ARRAY))
         if root in ("math", "time", "random", "os", "json", "re", "struct"):
             return SCALAR
         if root == "itertools":

@@ -486,6 +486,11 @@ class Flow(Evaluator):
             case ast.BoolOp(op=ast.Or(), values=values) if not holds:
                 for value in values:
                     self._narrow(value, env, False)
+            case ast.BoolOp(op=ast.And(), values=[ast.Name(id=flag), asked]) if not holds and "PIN" in flag.upper():
+                self._narrow(asked, env, False)  # where memory can be pinned at all
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="is_pinned"), args=[]) if holds:
+                if (known := env.get(name, NOTHING)).kind is Kind.TENSOR:
+                    env[name] = known.but(device=Device.HOST, pinned=True)
             case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kinds]):
                 self._narrow_type(name, kinds, env, holds)
             case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[ast.Name(id=name)]) if holds:

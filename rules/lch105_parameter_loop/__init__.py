@@ -19,6 +19,7 @@ rule = Rule(
         group="launches",
         since="0.1.0",
         policy=Policy.grid(known="- medium medium medium", inferred="- medium medium medium"),
+        preview=True,
         fix=Applicability.UNSAFE,
     )
 )

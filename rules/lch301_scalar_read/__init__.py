@@ -18,7 +18,7 @@ rule = Rule(
         summary="one number is read back from the device, and the host waits for everything queued before it",
         group="reads",
         since="0.1.0",
-        policy=Policy.grid(known="- low high high", inferred="- - low medium", unknown="- - - low"),
+        policy=Policy.grid(known="- low low high", inferred="- - low medium", unknown="- - - low"),
     )
 )
 

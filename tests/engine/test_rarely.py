@@ -353,6 +353,30 @@ def test_what_stands_ahead_of_the_loop_over_tokens(tmp_path: Path) -> None:
     check(tmp_path, {"transformers/generation/utils.py": MIXIN})
 
 
+INTERVALS = """\
+import torch
+
+
+class ModelRunner:
+    def execute_model(self, lengths: list[int], step: int, size: int):
+        if step % self.config.log_interval == 0:
+            self._seldom(lengths)
+        if step % size == 0:
+            self._often(lengths)
+
+    def _seldom(self, lengths: list[int]):
+        return torch.tensor(lengths, device="cuda")
+
+    def _often(self, lengths: list[int]):
+        return torch.tensor(lengths, device="cuda")  #>
+"""
+
+
+def test_what_is_called_once_in_an_interval(tmp_path: Path) -> None:
+    """A remainder alone says nothing: blocks and ranks are counted with it too."""
+    check(tmp_path, {"runner.py": INTERVALS})
+
+
 def test_the_reason_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from launchlint.why import explain
 

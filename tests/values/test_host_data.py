@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.values.probe import in_function
+from tests.values.probe import described, in_function
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,14 @@ def test_what_a_name_says_where_the_code_says_nothing(name: str, expected: str) 
 )
 def test_the_code_wins_over_the_name(name: str, made: str) -> None:
     assert in_function(f"{name} = {made}\nprobe({name})") == in_function(f"v = {made}\nprobe(v)")
+
+
+def test_an_assignment_is_found_on_the_host() -> None:
+    code = """
+    def f(cost):
+        from scipy.optimize import linear_sum_assignment
+        rows, columns = linear_sum_assignment(cost)
+        probe(rows)
+        probe(torch.as_tensor(columns))
+    """
+    assert described(code) == ["numpy array", "tensor on the host pageable"]
