@@ -206,7 +206,7 @@ def _add_check(commands: Any) -> None:
     )
     output.add_argument("--output", metavar="FILE", help="write there what has no file of its own, instead of to standard output")
     output.add_argument("--trace", metavar="FILE", help="say what a trace of PyTorch's profiler has of each finding, dearest first")
-    output.add_argument("--statistics", action="store_true", help="count findings by rule and show what the run cost")
+    output.add_argument("--statistics", action="store_true", help="count findings by rule and show what each stage and rule cost")
     output.add_argument("--exit-zero", action="store_true", help="exit 0 where it would be 1")
     output.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
     output.add_argument("--verbose", action="store_true", help="say which settings and files are used")
