@@ -10,7 +10,6 @@ import ast
 import contextlib
 import gc
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from launchlint.hot.roles import cold_path, kernel_path, other_device
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
 from launchlint.modules import module_of
 from launchlint.names import dotted
+from launchlint.patterns import Pattern
 from launchlint.rule import Check, FunctionFacts, FunctionNode, Hit, Outcome, Rule, Silence
 from launchlint.scan import Interest, Scan, Scope, Site, Wanted, decorator_names, scan, worth_parsing
 from launchlint.settings import Settings
@@ -38,7 +38,7 @@ Progress = Callable[[int], None]
 _COLD = Verdict(Heat.COLD, "device code")
 _UNKNOWN = Verdict(Heat.NOTHING, "not part of a function")
 _UPLOADS = "uploads"
-REPLACING = re.compile(r"use_\w*_implementation$|use_kernel\w*$|\w*_from_hub$|register_\w*_implementation$")
+REPLACING = Pattern(r"use_\w*_implementation$|use_kernel\w*$|\w*_from_hub$|register_\w*_implementation$")
 CLOSER_FILES = 50  # below, functions with a finding are looked at again with what unchecked modules of the package say
 FEW_FILES = 50  # below, neither more processes nor a cache would pay
 

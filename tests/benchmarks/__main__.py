@@ -17,7 +17,7 @@ from pathlib import Path
 
 from launchlint import __version__
 from launchlint.cache import FOLDER
-from tests.benchmarks.measurement import Cost, in_turn, median, python, ratio
+from tests.benchmarks.measurement import Cost, in_turn, install, median, python, ratio
 
 SMALL = """\
 import torch
@@ -45,6 +45,7 @@ def main() -> None:
     print("| what | figure |\n| --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
+        install(here)
         _tree(root, here, options.turns)
         _start(here, options.turns)
         if options.flake8_files:

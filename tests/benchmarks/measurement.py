@@ -6,7 +6,9 @@ the ratio within a turn; the median over the turns is the figure.
 
 from __future__ import annotations
 
+import compileall
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[2]
+INSTALLED = "installed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +34,17 @@ class Cost:
         return {"user": self.user, "wall": self.wall, "peak": self.peak}[name]
 
 
-def run(command: Sequence[str], folder: Path | None = None) -> Cost:
-    """Run a command to its end; raise RuntimeError if it breaks (exit codes 0 and 1 are answers)."""
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTHONHASHSEED": "0", "CI": "1"}
+def install(folder: Path) -> None:
+    """Lay our packages below a folder and compile them, as an installer does: a checkout may have no bytecode and may not write any."""
+    for name in ("launchlint", "rules", "tests/benchmarks"):
+        shutil.copytree(CHECKOUT / name, folder / INSTALLED / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / INSTALLED / "tests" / "__init__.py").touch()
+    compileall.compile_dir(folder / INSTALLED, quiet=1)
+
+
+def run(command: Sequence[str], folder: Path) -> Cost:
+    """Run a command to its end, in a folder that `install` has prepared; raise RuntimeError if it breaks (0 and 1 are answers)."""
+    environment = {**os.environ, "PYTHONPATH": str(folder / INSTALLED), "PYTHONHASHSEED": "0", "CI": "1"}
     started = time.perf_counter()
     process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     complaint = process.stderr.read() if process.stderr is not None else b""
@@ -45,7 +56,7 @@ def run(command: Sequence[str], folder: Path | None = None) -> Cost:
     return Cost(used.ru_utime, wall, used.ru_maxrss / 1024)
 
 
-def in_turn(commands: Mapping[str, Sequence[str]], turns: int, folder: Path | None = None) -> dict[str, list[Cost]]:
+def in_turn(commands: Mapping[str, Sequence[str]], turns: int, folder: Path) -> dict[str, list[Cost]]:
     """Run all commands one after the other, `turns` times; the costs of each, turn by turn."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for _ in range(turns):
