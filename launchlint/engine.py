@@ -129,7 +129,7 @@ def check_source(
     try:
         with stage("parsing"):
             tree = source.tree
-        if alone and not worth_parsing(source.text.encode("utf-8", "surrogatepass")):
+        if alone and _says_nothing(source, settings):
             project = Project([], settings)
         elif project is None:
             with stage("summaries"):
@@ -150,6 +150,16 @@ def check_source(
     if source.fault:
         report.problems.append(Problem(source.path, source.fault))
     return report
+
+
+def _says_nothing(source: Source, settings: Settings) -> bool:
+    """True for a file that needs no summary, since by its text or its path nothing in it can be reported when it is alone."""
+    if not worth_parsing(source.text.encode("utf-8", "surrogatepass")):
+        return True
+    if source.runs_at_top or settings.hot:  # a cell of a notebook stands in no function, and a setting beats the path
+        return False
+    module = module_of(source.path)[0]
+    return bool(cold_path(source.path, module) or kernel_path(source.path, module) or other_device(source.path, module, settings.devices))
 
 
 def summarize_source(source: Source, tree: ast.Module, lean: bool = False) -> FileSummary:
