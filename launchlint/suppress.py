@@ -142,7 +142,7 @@ class _Comments:
         found: list[tokenize.TokenInfo] = []
         try:
             found.extend(tokenize.generate_tokens(io.StringIO(text).readline))
-        except (tokenize.TokenError, SyntaxError):
+        except (tokenize.TokenError, SyntaxError, SystemError):  # the last is a fault of CPython 3.13.0 in f-strings
             pass  # the file parses, so what is lost is a corner that only the tokenizer of this Python minds
         return found
 

@@ -38,7 +38,7 @@ def comments(source: Source) -> tuple[Comment, ...] | None:
             if token.type == tokenize.COMMENT:
                 start = source.line_starts[token.start[0] - 1] + token.start[1]
                 found.append(Comment(Span(start, start + len(token.string)), token.string))
-    except (tokenize.TokenError, SyntaxError, RecursionError):
+    except (tokenize.TokenError, SyntaxError, RecursionError, SystemError):
         return None
     return tuple(found)
 
