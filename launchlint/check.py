@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from launchlint.report import Result
     from launchlint.rule import Rule
     from launchlint.source import Source
+    from launchlint.spent import Spent
 
 CLEAN, FINDINGS, TROUBLE = 0, 1, 2
 ROUNDS = 10  # runs over all files until fixing has nothing left to do
@@ -72,6 +73,7 @@ class Linter:
         baseline: Baseline | None,
         changes: Callable[[], Changes] | None = None,
         cached: bool = False,
+        timed: bool = False,
     ) -> None:
         self.settings = settings
         self.rules = rules
@@ -79,6 +81,7 @@ class Linter:
         self.baseline = baseline
         self.changes = changes
         self.cached = cached
+        self.timed = timed
         self.gone = 0  # entries of the baseline that the last run over files did not find any more
 
     def files(self, paths: Sequence[str], progress: Callable[[int], None] | None = None) -> Report:
@@ -88,7 +91,7 @@ class Linter:
 
         changes = self.changes() if self.changes else None
         kept = self._cache() if self.cached and len(paths) >= engine.FEW_FILES else None
-        report = engine.check_files(paths, self.rules, self.settings, jobs=self.jobs, progress=progress, cache=kept)
+        report = engine.check_files(paths, self.rules, self.settings, jobs=self.jobs, progress=progress, cache=kept, timed=self.timed)
         if self.baseline is None and changes is None:
             return report
         seen: Counter[Key] = Counter()
@@ -117,11 +120,11 @@ class Linter:
         kept, left = changes.split(source, file.findings)
         return replace(file, findings=kept, silenced=[*file.silenced, *((finding, changes.option) for finding in left)])
 
-    def source(self, source: Source) -> FileReport:
+    def source(self, source: Source, spent: Spent | None = None) -> FileReport:
         """Check one text."""
         from launchlint import engine
 
-        report = engine.check_source(source, self.rules, self.settings)
+        report = engine.check_source(source, self.rules, self.settings, spent=spent)
         return report if self.baseline is None else self.baseline.apply(report, source, self.settings)
 
 
@@ -133,7 +136,7 @@ class _Check:
         self.settings = settings
         self.outputs = outputs
         jobs, known = options.jobs or _cores(), _baseline(options, settings)
-        self.linter = Linter(settings, rules, jobs, known, _changes(options), not options.no_cache)
+        self.linter = Linter(settings, rules, jobs, known, _changes(options), not options.no_cache, options.statistics)
         self.fixing = settings.fix or options.diff
 
     def files(self, paths: Sequence[str]) -> int:
@@ -165,30 +168,32 @@ class _Check:
         from launchlint import discover
         from launchlint.model import FileReport, Problem
         from launchlint.source import Source, SourceError
+        from launchlint.spent import Spent
 
         data = sys.stdin.buffer.read()
         source = Source(name, "")
+        spent = Spent() if self.options.statistics else None
         if self.settings.force_exclude and name != "-" and discover.is_excluded(name, self.settings):
             report = FileReport(name)
         else:
             try:
                 source = Source.from_bytes(name, data)
-                report = self.linter.source(source)
+                report = self.linter.source(source, spent)
             except SourceError as error:
                 report = FileReport(name, problems=[Problem(name, error.reason, error.line)])
         if not self.fixing:
-            return self._finish(self._gather([report], {}, {name: source}))
-        return self._finish_fixed_stdin(source, report, data)
+            return self._finish(self._gather([report], spent.stats() if spent is not None else {}, {name: source}))
+        return self._finish_fixed_stdin(source, report, data, spent)
 
-    def _finish_fixed_stdin(self, source: Source, report: FileReport, data: bytes) -> int:
+    def _finish_fixed_stdin(self, source: Source, report: FileReport, data: bytes, spent: Spent | None) -> int:
         """Standard input cannot be changed: the fixed text goes to standard output and the report to standard error."""
         fixing = _Fixing(self.linter, self.options.diff)
         fixed = fixing.fix(source, report)
         if not self.options.diff:
             changed = fixed.text != source.text
             put_bytes(fixed.encode(fixed.text) if changed else data)
-            report = self.linter.source(fixed) if changed else report
-        result = self._gather([report], {}, {source.path: fixed})
+            report = self.linter.source(fixed, spent) if changed else report
+        result = self._gather([report], spent.stats() if spent is not None else {}, {source.path: fixed})
         result.problems += fixing.problems
         result.fixed = fixing.fixed
         return self._finish(result, sys.stderr)

@@ -103,42 +103,11 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("-V", "--version", action="store_true", help="print the version and exit")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=argparse.ArgumentParser)
-    _add_check(commands)
-    _add_baseline(commands)
-    for name in ("rule", "explain"):
-        rule = commands.add_parser(name, help="print the page of a rule" if name == "rule" else "the same as rule")
-        rule.add_argument("rule", metavar="CODE", help="code or name of a rule")
-        _add_colour(rule)
-        rule.set_defaults(run=_rule)
-    rules = commands.add_parser("rules", help="list the rules")
-    rules.add_argument("--format", choices=("text", "json"), default="text")
-    rules.set_defaults(run=_rules)
-    why = commands.add_parser("why", help="say why a line is reported or not")
-    why.add_argument("place", metavar="FILE:LINE", help="in a notebook FILE:CELL:LINE, with the number of the cell")
-    _add_settings(why)
-    why.set_defaults(run=_why)
-    shown = commands.add_parser("settings", help="show the settings in force and where each comes from")
-    shown.add_argument("paths", nargs="*", metavar="PATH", help="whose settings to show (default: here); of one file, with its overrides")
-    _add_settings(shown)
-    shown.set_defaults(run=_settings)
-    cache = commands.add_parser("cache", help="delete the cache of the project here")
-    cache.add_argument("action", choices=("clean",), help="clean: delete .launchlint_cache at the root of the project")
-    _add_settings(cache)
-    cache.set_defaults(run=_cache)
-    completion = commands.add_parser("completion", help="print the completion script of a shell")
-    completion.add_argument("shell", choices=("bash", "fish", "zsh"))
-    completion.set_defaults(run=lambda options: _completion(parser, options))
-    if next((word for word in arguments if not word.startswith("-")), "") == "audit":
-        from launchlint.audit import command
-
-        command.add_parser(commands)
-    else:
-        commands.add_parser("audit", help="count launches, waits and copies of a function without a GPU (needs torch)")
-    from launchlint.server.command import add_parser as add_server
-
-    add_server(commands)
-    _add_trace(commands)
+    # Without `prog`, argparse makes it from the usage line, for which it asks the size of the terminal and imports half a dozen modules.
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", prog="launchlint", parser_class=argparse.ArgumentParser)
+    word = next((word for word in arguments if not word.startswith("-")), "")
+    for name in (word,) if word in COMMANDS and arguments[0] == word else COMMANDS:  # a hook asks for one and needs no others
+        (_add_audit_in_full if name == word == "audit" else _ADD[name])(commands)
     _check_command(parser, arguments)
     parser.set_defaults(run=lambda options: _no_command(parser, options))
     return parser
@@ -206,7 +175,7 @@ def _add_check(commands: Any) -> None:
     )
     output.add_argument("--output", metavar="FILE", help="write there what has no file of its own, instead of to standard output")
     output.add_argument("--trace", metavar="FILE", help="say what a trace of PyTorch's profiler has of each finding, dearest first")
-    output.add_argument("--statistics", action="store_true", help="count findings by rule and show what the run cost")
+    output.add_argument("--statistics", action="store_true", help="count findings by rule and show what each stage and rule cost")
     output.add_argument("--exit-zero", action="store_true", help="exit 0 where it would be 1")
     output.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
     output.add_argument("--verbose", action="store_true", help="say which settings and files are used")
@@ -217,6 +186,70 @@ def _add_check(commands: Any) -> None:
     files.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="number of processes (default: one a core for many files)")
     files.add_argument("--no-cache", action="store_true", help="neither read nor write a cache")
     check.set_defaults(run=_check)
+
+
+def _add_rule(commands: Any) -> None:
+    _add_page(commands, "rule", "print the page of a rule")
+
+
+def _add_explain(commands: Any) -> None:
+    _add_page(commands, "explain", "the same as rule")
+
+
+def _add_page(commands: Any, name: str, help_text: str) -> None:
+    rule = commands.add_parser(name, help=help_text)
+    rule.add_argument("rule", metavar="CODE", help="code or name of a rule")
+    _add_colour(rule)
+    rule.set_defaults(run=_rule)
+
+
+def _add_rules(commands: Any) -> None:
+    rules = commands.add_parser("rules", help="list the rules")
+    rules.add_argument("--format", choices=("text", "json"), default="text")
+    rules.set_defaults(run=_rules)
+
+
+def _add_why(commands: Any) -> None:
+    why = commands.add_parser("why", help="say why a line is reported or not")
+    why.add_argument("place", metavar="FILE:LINE", help="in a notebook FILE:CELL:LINE, with the number of the cell")
+    _add_settings(why)
+    why.set_defaults(run=_why)
+
+
+def _add_shown(commands: Any) -> None:
+    shown = commands.add_parser("settings", help="show the settings in force and where each comes from")
+    shown.add_argument("paths", nargs="*", metavar="PATH", help="whose settings to show (default: here); of one file, with its overrides")
+    _add_settings(shown)
+    shown.set_defaults(run=_settings)
+
+
+def _add_cache(commands: Any) -> None:
+    cache = commands.add_parser("cache", help="delete the cache of the project here")
+    cache.add_argument("action", choices=("clean",), help="clean: delete .launchlint_cache at the root of the project")
+    _add_settings(cache)
+    cache.set_defaults(run=_cache)
+
+
+def _add_completion(commands: Any) -> None:
+    completion = commands.add_parser("completion", help="print the completion script of a shell")
+    completion.add_argument("shell", choices=("bash", "fish", "zsh"))
+    completion.set_defaults(run=_completion)
+
+
+def _add_audit(commands: Any) -> None:
+    commands.add_parser("audit", help="count launches, waits and copies of a function without a GPU (needs torch)")
+
+
+def _add_audit_in_full(commands: Any) -> None:
+    from launchlint.audit import command  # which imports torch
+
+    command.add_parser(commands)
+
+
+def _add_server(commands: Any) -> None:
+    from launchlint.server.command import add_parser
+
+    add_parser(commands)
 
 
 def _add_baseline(commands: Any) -> None:
@@ -235,6 +268,18 @@ def _add_trace(commands: Any) -> None:
     trace = command.add_parser(commands)
     _add_settings(trace)
     trace.set_defaults(run=lambda options: command.run(options, lambda paths: _settings_of(options, paths)))
+
+
+_ADD: dict[str, Callable[[Any], None]] = dict(
+    zip(
+        COMMANDS,
+        (
+            _add_check, _add_baseline, _add_rule, _add_explain, _add_rules, _add_why, _add_shown, _add_cache, _add_completion,
+            _add_audit, _add_server, _add_trace,
+        ),
+        strict=True,
+    )
+)  # fmt: skip
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
@@ -420,7 +465,7 @@ def _settings(options: argparse.Namespace) -> int:
     return put("\n".join(lines) + "\n")
 
 
-def _completion(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+def _completion(options: argparse.Namespace) -> int:
     from launchlint import completion
     from launchlint.model import Confidence
     from launchlint.report import formats
@@ -428,7 +473,7 @@ def _completion(parser: argparse.ArgumentParser, options: argparse.Namespace) ->
 
     levels = tuple(str(level) for level in Confidence)
     values = {"--format": tuple(formats()), "--preset": tuple(presets()), "--min-confidence": levels, "--since": ("auto",)}
-    return put(completion.script(options.shell, parser, values))
+    return put(completion.script(options.shell, _parser([]), values))
 
 
 def _toml_value(value: Any) -> str:

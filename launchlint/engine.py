@@ -10,7 +10,6 @@ import ast
 import contextlib
 import gc
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,11 +22,13 @@ from launchlint.hot.roles import cold_path, kernel_path, other_device
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
 from launchlint.modules import module_of
 from launchlint.names import dotted
+from launchlint.patterns import Pattern
 from launchlint.remarks import remarks_on
 from launchlint.rule import Check, FunctionFacts, FunctionNode, Hit, Outcome, Rule, Silence
 from launchlint.scan import Interest, Scan, Scope, Site, Wanted, decorator_names, scan, worth_parsing
 from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
+from launchlint.spent import Spent, stage_of
 from launchlint.values.callers import CallSites, FileCallers
 from launchlint.values.evaluate import Outside
 from launchlint.values.flow import Flow
@@ -41,7 +42,7 @@ _COLD = Verdict(Heat.COLD, "device code")
 _UNKNOWN = Verdict(Heat.NOTHING, "not part of a function")
 _UPLOADS = "uploads"
 _LAUNCHES = "launches"
-REPLACING = re.compile(r"use_\w*_implementation$|use_kernel\w*$|\w*_from_hub$|register_\w*_implementation$")
+REPLACING = Pattern(r"use_\w*_implementation$|use_kernel\w*$|\w*_from_hub$|register_\w*_implementation$")
 CLOSER_FILES = 50  # below, functions with a finding are looked at again with what unchecked modules of the package say
 FEW_FILES = 50  # below, neither more processes nor a cache would pay
 
@@ -130,31 +131,52 @@ class Project:
 
 
 def check_source(
-    source: Source, rules: Sequence[Rule], settings: Settings, project: Project | None = None, trace: list[Decision] | None = None
+    source: Source,
+    rules: Sequence[Rule],
+    settings: Settings,
+    project: Project | None = None,
+    trace: list[Decision] | None = None,
+    spent: Spent | None = None,
 ) -> FileReport:
     """Check one file. Without `project` the file is its own call graph: it says what one file can show."""
     report = FileReport(source.path)
     settings = settings.for_file(source.path)
     alone = project is None and trace is None
+    stage = stage_of(spent)
     try:
-        tree = source.tree
-        if alone and not worth_parsing(source.text.encode("utf-8", "surrogatepass")):
+        with stage("parsing"):
+            tree = source.tree
+        if alone and _says_nothing(source, settings):
             project = Project([], settings)
         elif project is None:
-            project = Project([summarize_source(source, tree)], settings)
-        found, below, allowed, report.asked = _findings(source, tree, rules, settings, project, trace)
+            with stage("summaries"):
+                summary = summarize_source(source, tree)
+            with stage("graph"):
+                project = Project([summary], settings)
+        found, below, allowed, report.asked = _findings(source, tree, rules, settings, project, trace, spent)
     except SourceError as error:
         report.problems.append(Problem(source.path, error.reason, error.line))
         return report
     except (RecursionError, MemoryError):
         report.problems.append(Problem(source.path, "nested too deeply to be analysed"))
         return report
-    kept, report.silenced = suppress.apply(source, found, settings, below)
-    report.findings = source.confine(kept)
+    with stage("suppression"):
+        kept, report.silenced = suppress.apply(source, found, settings, below)
+        report.findings = source.confine(kept)
     report.silenced += allowed
     if source.fault:
         report.problems.append(Problem(source.path, source.fault))
     return report
+
+
+def _says_nothing(source: Source, settings: Settings) -> bool:
+    """True for a file that needs no summary, since by its text or its path nothing in it can be reported when it is alone."""
+    if not worth_parsing(source.text.encode("utf-8", "surrogatepass")):
+        return True
+    if source.runs_at_top or settings.hot:  # a cell of a notebook stands in no function, and a setting beats the path
+        return False
+    module = module_of(source.path)[0]
+    return bool(cold_path(source.path, module) or kernel_path(source.path, module) or other_device(source.path, module, settings.devices))
 
 
 def summarize_source(source: Source, tree: ast.Module, lean: bool = False) -> FileSummary:
@@ -164,7 +186,13 @@ def summarize_source(source: Source, tree: ast.Module, lean: bool = False) -> Fi
 
 
 def _findings(
-    source: Source, tree: ast.Module, rules: Sequence[Rule], settings: Settings, project: Project, trace: list[Decision] | None
+    source: Source,
+    tree: ast.Module,
+    rules: Sequence[Rule],
+    settings: Settings,
+    project: Project,
+    trace: list[Decision] | None,
+    spent: Spent | None,
 ) -> tuple[list[Finding], list[Finding], list[tuple[Finding, str]], tuple[int, ...]]:
     """The findings of a file, those below the asked confidence, those in a region that allows them, and whose callers had a say."""
     if trace is None and not source.runs_at_top and not project.may_report(source.path):
@@ -173,10 +201,13 @@ def _findings(
     wanted: Wanted | None = None
     if trace is None:
         wanted = lambda node: project.verdict_at(source.path, node.lineno, node.name).heat > Heat.NOTHING  # noqa: E731
-    found = scan(tree, source.text, _interest(rules), module, is_package, wanted, source.runs_at_top)
+    with stage_of(spent)("walk"):
+        found = scan(tree, source.text, _interest(rules), module, is_package, wanted, source.runs_at_top)
     if found.names.torch_is_foreign or kernel_path(source.path, module) or other_device(source.path, module, settings.devices):
         return [], [], [], ()
     check = _FileCheck(source, settings, found, project, trace)
+    if spent is not None:
+        check = _TimedCheck(source, settings, found, project, trace, spent)
     for scope in found.scopes:
         if scope.sites and not scope.is_kernel:
             check.scope(scope)
@@ -298,8 +329,7 @@ class _FileCheck:
                         candidates.append(candidate)
         return candidates
 
-    @staticmethod
-    def _ask(rule: Rule, check: Check, site: Site, context: SiteContext) -> list[Outcome]:
+    def _ask(self, rule: Rule, check: Check, site: Site, context: SiteContext) -> list[Outcome]:
         """What a check says; a check that fails is our own fault and is named with the line that it failed on."""
         try:
             return list(check(site.node, context) or ())
@@ -440,6 +470,36 @@ class _FileCheck:
         return hit.fix() if hit.fix is not None else None
 
 
+class _TimedCheck(_FileCheck):
+    """The same with a clock, for statistics."""
+
+    def __init__(
+        self, source: Source, settings: Settings, found: Scan, project: Project, trace: list[Decision] | None, spent: Spent
+    ) -> None:
+        super().__init__(source, settings, found, project, trace)
+        self.spent = spent
+
+    def scope(self, scope: Scope) -> None:
+        with self.spent.stage("rules"):
+            super().scope(scope)
+
+    def _closer_look(self, scope: Scope, verdict: Verdict, first: list[_Candidate]) -> list[_Candidate]:
+        with self.spent.stage("second look"):
+            return super()._closer_look(scope, verdict, first)
+
+    def _evaluate(self, scope: Scope, flow: Flow) -> None:
+        with self.spent.stage("values" if flow is self._flow else "second look"):
+            super()._evaluate(scope, flow)
+
+    def _ask(self, rule: Rule, check: Check, site: Site, context: SiteContext) -> list[Outcome]:
+        with self.spent.rule(rule.meta.code):
+            return super()._ask(rule, check, site, context)
+
+    def _finding(self, leader: _Candidate, folded: list[_Candidate], verdict: Verdict) -> Finding:
+        with self.spent.rule(leader.rule.meta.code):  # which writes its fix now
+            return super()._finding(leader, folded, verdict)
+
+
 def _functions_around(scope: Scope) -> Iterator[FunctionNode]:
     """The function of a scope and those that it is nested in, innermost first."""
     current: Scope | None = scope
@@ -498,12 +558,16 @@ def check_files(
     jobs: int = 1,
     progress: Progress | None = None,
     cache: Cache | None = None,
+    timed: bool = False,
 ) -> Report:
-    """Check files; the result depends neither on `jobs`, the largest number of processes, nor on `cache`."""
+    """Check files; the result depends neither on `jobs`, the largest number of processes, nor on `cache`.
+
+    With `timed` the figures also say what each stage and each rule took.
+    """
     from launchlint import run
 
     with paused_collector():
-        return run.check(paths, rules, settings, jobs, progress, cache)
+        return run.check(paths, rules, settings, jobs, progress, cache, timed)
 
 
 @contextlib.contextmanager
@@ -528,12 +592,16 @@ def read_source(path: str) -> Source:
     return Source.from_bytes(path, data)
 
 
-def summarize_file(path: str, lean: bool = False) -> tuple[FileSummary | None, Problem | None, bool]:
+def summarize_file(path: str, lean: bool = False, spent: Spent | None = None) -> tuple[FileSummary | None, Problem | None, bool]:
     """First pass over one file: its summary, what is wrong with it, and whether a rule may have something to say."""
+    stage = stage_of(spent)
     try:
-        source = read_source(path)
-        tree = source.tree
-        summary = summarize_source(source, tree, lean)
+        with stage("reading"):
+            source = read_source(path)
+        with stage("parsing"):
+            tree = source.tree
+        with stage("summaries"):
+            summary = summarize_source(source, tree, lean)
         problem = Problem(path, source.fault) if source.fault else None
         return summary, problem, worth_parsing(source.text.encode("utf-8", "surrogatepass"))
     except SourceError as error:
@@ -542,13 +610,14 @@ def summarize_file(path: str, lean: bool = False) -> tuple[FileSummary | None, P
         return None, Problem(path, "nested too deeply to be analysed"), False
 
 
-def check_file(path: str, rules: Sequence[Rule], settings: Settings, project: Project) -> FileReport:
+def check_file(path: str, rules: Sequence[Rule], settings: Settings, project: Project, spent: Spent | None = None) -> FileReport:
     """Second pass over one file."""
     try:
-        source = read_source(path)
+        with stage_of(spent)("reading"):
+            source = read_source(path)
     except SourceError as error:
         return FileReport(path, problems=[Problem(path, error.reason, error.line)])
-    return check_source(source, rules, settings, project)
+    return check_source(source, rules, settings, project, spent=spent)
 
 
 __all__ = ["Decision", "Guard", "Project", "Report", "check_file", "check_files", "check_source"]

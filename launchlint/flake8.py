@@ -11,7 +11,10 @@ Which rules run is decided by launchlint's own settings, since flake8 forgets a 
 from __future__ import annotations
 
 import ast
+import functools
+import gc
 import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -63,7 +66,10 @@ class Plugin:
         settings = self.settings or Settings()
         rules = self.rules or registry.select(settings)
         source = Source.from_lines(self.filename, self.lines, self.tree)
-        report = engine.check_source(source, rules, settings)
+        with engine.paused_collector():  # it would walk over all that flake8 holds, again and again
+            report = engine.check_source(source, rules, settings)
+        if "astroid" in sys.modules:
+            _settle()
         if self.baseline is not None:
             report = self.baseline.apply(report, source, settings)
         for finding in report.findings:
@@ -100,6 +106,16 @@ class Plugin:
             cls.baseline = load(os.path.join(cls.settings.root, cls.settings.baseline)) if cls.settings.baseline else None
         except (SettingsError, registry.RegistryError) as error:
             raise ExecutionError(f"launchlint: {error}") from error
+
+
+@functools.cache
+def _settle() -> None:
+    """Take what lives until the end out of the cycle collector's sight, once: astroid's picture of the builtins is larger than all
+    of flake8, which collects for every tree that pyflakes has tied into a knot. What is garbage goes first, so that at most the
+    tree of the current file stays."""
+    if hasattr(gc, "freeze"):
+        gc.collect()
+        gc.freeze()
 
 
 def _settings(options: argparse.Namespace) -> Settings:

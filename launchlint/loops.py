@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from launchlint.facts import torch_operations
 from launchlint.names import last_name
+from launchlint.patterns import Pattern
 from launchlint.rule import Context, Loop
 from launchlint.trees import children, walk
 from launchlint.values.value import Kind
@@ -24,7 +24,7 @@ _HEAVY_NAMES = frozenset(
     }
 )  # fmt: skip
 
-_HEAVY = re.compile(r"(^|_)forward(_|$)|(attention|_attn)(_func|_score|_varlen|_v\d+)*$|gemm|matmul|^interpolate$|^grid_sample$")
+_HEAVY = Pattern(r"(^|_)forward(_|$)|(attention|_attn)(_func|_score|_varlen|_v\d+)*$|gemm|matmul|^interpolate$|^grid_sample$")
 
 _SEEN_THROUGH = frozenset({"enumerate", "zip", "range", "reversed", "tqdm", "len", "list", "sorted"})
 

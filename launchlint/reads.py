@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from launchlint.model import Level, Span
 from launchlint.names import dotted, last_name
+from launchlint.patterns import Pattern
 from launchlint.rule import Context, Hit, Silence
 from launchlint.trees import walk
 from launchlint.uploads import destination
@@ -19,7 +19,7 @@ READS = frozenset({"item", "tolist", "cpu", "numpy"})
 CAPTURES = frozenset({"torch.cuda.graph", "torch.accelerator.graph"})
 _TWINS = ("_cpu", "_np", "_list", "_host", "_cpu_upper_bound")
 _FUNCTIONAL = ("torch", "torch.nn.functional")
-_HOST_NAME = re.compile(r"(^|_)(cpu|np|numpy|host|pinned|list|lst|py|shape)(_tensor|_buf|_buffer|_upper_bound)?\d*$|^(cpu|host|pinned|np)_")
+_HOST_NAME = Pattern(r"(^|_)(cpu|np|numpy|host|pinned|list|lst|py|shape)(_tensor|_buf|_buffer|_upper_bound)?\d*$|^(cpu|host|pinned|np)_")
 _SAME_TENSOR = frozenset({"T", "mT", "H", "data", "values", "indices", "real"})
 _MADE_FROM = frozenset({"tensor", "as_tensor", "asarray", "from_numpy", "Tensor", "LongTensor", "IntTensor", "FloatTensor"})
 _MOVES = frozenset({"to", "cuda", "long", "int", "float", "contiguous", "flatten", "view", "reshape", "pin_memory", "clone", "detach"})

@@ -22,12 +22,14 @@ from launchlint.modules import module_of
 from launchlint.rule import Rule
 from launchlint.settings import Settings
 from launchlint.source import MAX_BYTES
+from launchlint.spent import Plain, Spent, stage_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
 CHUNK = 24
 Work = Callable[[list[str]], list[Any]]  # from the paths of a chunk to one result for each
+_Parcel = tuple[bytes, "Plain | None"]
 
 # What processes need (pools, pickles) is imported where they are started: it costs more than checking one file.
 
@@ -56,6 +58,7 @@ class Run:
         jobs: int,
         progress: engine.Progress | None,
         cache: Cache | None,
+        timed: bool = False,
     ) -> None:
         self.paths = paths
         self.rules = rules
@@ -66,36 +69,51 @@ class Run:
         self.is_complete = True  # nothing but these files was asked, so that the reports may be kept
         self.seconds: dict[str, float] = {}
         self.from_cache = 0
+        self.known_reports = 0
+        self.spent = Spent() if timed else None
+        self.stage = stage_of(self.spent)
+        self.keeping = stage_of(self.spent if self.cache is not None else None)
 
     def report(self) -> engine.Report:
         """Check the files."""
         clock = time.perf_counter()
-        looks = [self._known(path) for path in self.paths]
-        key = self._run_key(looks)
-        files = self.cache.run(key, self.paths) if self.cache is not None else None
+        with self.keeping("cache"):
+            looks = [self._known(path) for path in self.paths]
+            key = self._run_key(looks)
+            files = self.cache.run(key, self.paths) if self.cache is not None else None
         if self.cache is not None:
             self._spent("cache", clock)
         if files is not None:
-            self.from_cache = len(files)
+            self.from_cache = self.known_reports = len(files)
             self._advance(len(files))
         else:
             files = self._check(looks)
             if self.cache is not None and self.is_complete:
-                self.cache.keep_run(key, files)
+                with self.keeping("cache"):
+                    self.cache.keep_run(key, files)
+        return engine.Report(files, self._stats(len(files)))
+
+    def _stats(self, files: int) -> dict[str, object]:
         seconds = {name: round(spent, 3) for name, spent in self.seconds.items()}
-        return engine.Report(files, {"files": len(files), "seconds": seconds, "from_cache": self.from_cache})
+        stats: dict[str, object] = {"files": files, "seconds": seconds, "from_cache": self.from_cache}
+        if self.spent is not None:
+            stats["reports_from_cache"] = self.known_reports
+            stats |= self.spent.stats()
+        return stats
 
     def _check(self, looks: list[Look]) -> list[FileReport]:
         clock = time.perf_counter()
         self._look(looks)
         clock = self._spent("summaries", clock)
-        project = engine.Project([look.summary for look in looks if look.summary is not None], self.settings)
+        with self.stage("graph"):
+            project = engine.Project([look.summary for look in looks if look.summary is not None], self.settings)
         self.is_complete = not project.looks_closer
         clock = self._spent("graph", clock)
         reports = self._judge(looks, project)
-        for look in looks:
-            if self.cache is not None and look.entry is not None:
-                self.cache.keep(look.path, look.entry)
+        with self.keeping("cache"):
+            for look in looks:
+                if self.cache is not None and look.entry is not None:
+                    self.cache.keep(look.path, look.entry)
         self._spent("rules", clock)
         return [reports.get(look.path) or FileReport(look.path, problems=[look.problem] if look.problem else []) for look in looks]
 
@@ -119,8 +137,9 @@ class Run:
         unknown: list[Look] = []
         for look in looks:
             if self.cache is not None and look.digest:
-                look.entry = self.cache.entry(look.path, look.digest, look.module)
-                known = read_look(look.path, look.module, look.entry.look) if look.entry.look is not None else None
+                with self.keeping("cache"):
+                    look.entry = self.cache.entry(look.path, look.digest, look.module)
+                    known = read_look(look.path, look.module, look.entry.look) if look.entry.look is not None else None
                 if known is not None:
                     look.summary, look.problem, look.worth = known
                     self.from_cache += 1
@@ -155,13 +174,19 @@ class Run:
 
         for look in looks:
             at_top = look.path.endswith(".ipynb")  # a notebook's loops stand outside functions
-            if look.summary is None or not look.worth or not (at_top or project.may_report(look.path)):
+            if look.summary is None or not look.worth:
+                continue
+            with self.stage("graph"):  # which is walked as far as somebody asks
+                may_report = at_top or project.may_report(look.path)
+            if not may_report:
                 continue
             if look.entry is not None and self.cache is not None:
-                key = digest_of(f"{self.cache.asked} {interfaces} {project.heat_of(look.path)}".encode("utf-8", "surrogatepass"))
-                known = look.entry.report_for(look.path, key, callers_of(look.path))
+                with self.keeping("cache"):
+                    key = digest_of(f"{self.cache.asked} {interfaces} {project.heat_of(look.path)}".encode("utf-8", "surrogatepass"))
+                    known = look.entry.report_for(look.path, key, callers_of(look.path))
                 if known is not None:
                     reports[look.path] = known
+                    self.known_reports += 1
                     continue
                 keys[look.path] = key
             asked.append(look)
@@ -187,7 +212,7 @@ class Run:
     def _spread(self, work: Work, paths: list[str], project: engine.Project | None = None) -> Iterator[list[Any]]:
         """Do the work chunk by chunk, in order; a chunk that no process returns is done here."""
         chunks = [paths[start : start + CHUNK] for start in range(0, len(paths), CHUNK)]
-        here = _Shared(self.rules, self.settings, project)
+        here = _Shared(self.rules, self.settings, project, self.spent)
         workers = min(self.jobs, len(chunks))
         done = 0
         if workers > 1:
@@ -224,10 +249,13 @@ class _Shared:
 
     current: _Shared | None = None
 
-    def __init__(self, rules: Sequence[Rule], settings: Settings, project: engine.Project | None) -> None:
+    def __init__(
+        self, rules: Sequence[Rule], settings: Settings, project: engine.Project | None, spent: Spent | None = None
+    ) -> None:
         self.rules = rules
         self.settings = settings
         self.project = project
+        self.spent = spent
 
     def __enter__(self) -> None:
         _Shared.current = self
@@ -240,7 +268,8 @@ class _Shared:
         import pickle
 
         summaries = [(file.path, file.module, file.plain()) for file in self.project.graph.files] if self.project is not None else None
-        return pickle.dumps(([rule.meta.code for rule in self.rules], self.settings, marshal.dumps(summaries)))
+        codes = [rule.meta.code for rule in self.rules]
+        return pickle.dumps((codes, self.settings, marshal.dumps(summaries), self.spent is not None))
 
 
 def _shared() -> _Shared:
@@ -261,23 +290,23 @@ def _start(packed: bytes | None) -> None:
         return
     from launchlint import registry
 
-    codes, settings, plain = pickle.loads(packed)  # what the process that started us has just written
+    codes, settings, plain, timed = pickle.loads(packed)  # what the process that started us has just written
     summaries = marshal.loads(plain)
     project = engine.Project([FileSummary.read(*each) for each in summaries], settings) if summaries is not None else None
-    _Shared([registry.load()[code] for code in codes], settings, project).__enter__()
+    _Shared([registry.load()[code] for code in codes], settings, project, Spent() if timed else None).__enter__()
 
 
 def _parse_chunk(paths: list[str]) -> list[tuple[FileSummary | None, Problem | None, bool]]:
     shared = _shared()
     lean = not shared.settings.hot  # such a setting may call any function hot, whatever the path says
-    return [engine.summarize_file(path, lean) for path in paths]
+    return [engine.summarize_file(path, lean, shared.spent) for path in paths]
 
 
 def _check_chunk(paths: list[str]) -> list[FileReport]:
     shared = _shared()
     if shared.project is None:
         raise RuntimeError("the call graph is missing")
-    return [engine.check_file(path, shared.rules, shared.settings, shared.project) for path in paths]
+    return [engine.check_file(path, shared.rules, shared.settings, shared.project, shared.spent) for path in paths]
 
 
 def _in_processes(work: Work, chunks: list[list[str]], workers: int, here: _Shared) -> Iterator[list[Any]]:
@@ -293,20 +322,31 @@ def _in_processes(work: Work, chunks: list[list[str]], workers: int, here: _Shar
         packed = None if method == "fork" else here.packed()
         pool = ProcessPoolExecutor(workers, multiprocessing.get_context(method), _start, (packed,))
         try:
-            pending: list[Future[bytes]] = [pool.submit(_travel, work, chunk) for chunk in chunks]
+            pending: list[Future[_Parcel]] = [pool.submit(_travel, work, chunk) for chunk in chunks]
             for future in pending:
-                yield _arrive(future.result())
+                data, plain = future.result()
+                if here.spent is not None and plain is not None:
+                    here.spent.add(plain)
+                yield _arrive(data)
         except (BrokenProcessPool, pickle.PicklingError) as error:
             raise _Lost from error
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _travel(work: Work, chunk: list[str]) -> bytes:
-    """Results on their way to the process that asked: summaries as plain data, which is faster than pickling them."""
+def _travel(work: Work, chunk: list[str]) -> _Parcel:
+    """Results on their way to the process that asked, with what they took where somebody asked for that."""
+    shared = _shared()
+    if shared.spent is not None:
+        shared.spent = Spent()  # of this chunk alone: what came before has been told, or belongs to the process that forked us
+    data = _packed(work, work(chunk), chunk)
+    return data, shared.spent.plain() if shared.spent is not None else None
+
+
+def _packed(work: Work, found: list[Any], chunk: list[str]) -> bytes:
+    """Summaries as plain data, which is faster than pickling them."""
     import pickle
 
-    found = work(chunk)
     if work is _parse_chunk:
         plain = [
             (path, summary.module if summary is not None else "", plain_look(summary, problem, worth))
@@ -350,15 +390,21 @@ def _digest_of_file(path: str) -> str:
 
 
 def check(
-    paths: Sequence[str], rules: Sequence[Rule], settings: Settings, jobs: int, progress: engine.Progress | None, cache: Cache | None
+    paths: Sequence[str],
+    rules: Sequence[Rule],
+    settings: Settings,
+    jobs: int,
+    progress: engine.Progress | None,
+    cache: Cache | None,
+    timed: bool = False,
 ) -> engine.Report:
     """Check files. Whatever a cache does to a run, the run is then made without it."""
     try:
-        return Run(paths, rules, settings, jobs, progress, cache).report()
+        return Run(paths, rules, settings, jobs, progress, cache, timed).report()
     except Exception:
         if cache is None:
             raise
-        return Run(paths, rules, settings, jobs, None, None).report()
+        return Run(paths, rules, settings, jobs, None, None, timed).report()
 
 
 __all__ = ["Run", "check"]

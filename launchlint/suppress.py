@@ -23,15 +23,16 @@ from functools import cached_property
 
 from launchlint import registry
 from launchlint.model import Applicability, Confidence, Edit, Finding, Fix, Meta, Related, Span
+from launchlint.patterns import Pattern
 from launchlint.settings import Settings, did_you_mean, names_rule
 from launchlint.source import Source
 
-NOQA = re.compile(r"# noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE)
-NOQA_FILE = re.compile(r"^\s*# flake8[:=]\s*noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?\s*$", re.IGNORECASE | re.MULTILINE)
-NOQA_NAME = re.compile(r"# noqa:\s*(?P<name>[a-z0-9]+(?:-[a-z0-9]+)+)", re.IGNORECASE)
-IGNORE = re.compile(r"#\s*launchlint:\s*(?P<kind>ignore-file|ignore)(?=[\s\[:#]|$)\s*(?:\[(?P<words>[^\]]*)\])?[\s:,-]*(?P<reason>[^#]*)")
-OUR_MARK = re.compile(r"launchlint:\s*ignore|noqa:[\w,\s]*LCH\d", re.IGNORECASE)
-LOOP_HEADER = re.compile(r"(?:async\s+)?for\b|while\b")
+NOQA = Pattern(r"# noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE)
+NOQA_FILE = Pattern(r"^\s*# flake8[:=]\s*noqa(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?\s*$", re.IGNORECASE | re.MULTILINE)
+NOQA_NAME = Pattern(r"# noqa:\s*(?P<name>[a-z0-9]+(?:-[a-z0-9]+)+)", re.IGNORECASE)
+IGNORE = Pattern(r"#\s*launchlint:\s*(?P<kind>ignore-file|ignore)(?=[\s\[:#]|$)\s*(?:\[(?P<words>[^\]]*)\])?[\s:,-]*(?P<reason>[^#]*)")
+OUR_MARK = Pattern(r"launchlint:\s*ignore|noqa:[\w,\s]*LCH\d", re.IGNORECASE)
+LOOP_HEADER = Pattern(r"(?:async\s+)?for\b|while\b")
 WAIVERS = ("gpu-sync-ok",)  # what frameworks themselves write beside a deliberate wait
 WAIVER_GROUPS = frozenset({"uploads", "reads"})
 
@@ -141,7 +142,7 @@ class _Comments:
         found: list[tokenize.TokenInfo] = []
         try:
             found.extend(tokenize.generate_tokens(io.StringIO(text).readline))
-        except (tokenize.TokenError, SyntaxError):
+        except (tokenize.TokenError, SyntaxError, SystemError):  # the last is a fault of CPython 3.13.0 in f-strings
             pass  # the file parses, so what is lost is a corner that only the tokenizer of this Python minds
         return found
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, Literal
 
 Does = Literal["launch", "view", "allocate", "host", "upload", "download", "move", "wait"]
@@ -103,7 +103,8 @@ def aten_operations() -> dict[str, Operation]:
 
 
 def _read() -> dict[str, Any]:
-    table: dict[str, Any] = json.loads(Path(__file__).with_name("torch.json").read_text("utf-8"))
+    with open(os.path.join(os.path.dirname(__file__), "torch.json"), encoding="utf-8") as file:
+        table: dict[str, Any] = json.load(file)
     return table
 
 

@@ -7,6 +7,8 @@ import ast
 from launchlint.model import Edit, Span
 from launchlint.rule import Context
 
+_PARENTHESISED = (ast.Yield, ast.YieldFrom, ast.NamedExpr)
+
 
 def add_argument(call: ast.Call, argument: str, ctx: Context) -> Edit | None:
     """Insert `argument` behind the last one; None where a comment or a backslash is in the way."""
@@ -31,6 +33,9 @@ def add_argument(call: ast.Call, argument: str, ctx: Context) -> Edit | None:
 
 
 def on_one_line(node: ast.expr, ctx: Context) -> str:
-    """The source of `node`, as written where that is one line without a comment."""
+    """The source of `node` for an argument, as written where that is one line without a comment.
+
+    `(yield x)` and `(x := y)` need their parentheses in most places, which are not part of what is written of them.
+    """
     text = ctx.text(node)
-    return ast.unparse(node) if "\n" in text or "\r" in text or "#" in text else text
+    return ast.unparse(node) if "\n" in text or "\r" in text or "#" in text or isinstance(node, _PARENTHESISED) else text

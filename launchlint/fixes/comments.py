@@ -8,10 +8,11 @@ import tokenize
 from dataclasses import dataclass
 
 from launchlint.model import Edit, Span
+from launchlint.patterns import Pattern
 from launchlint.source import LINE_END, Source
 
 # A comment that a tool reads means something only where it stands.
-PRAGMA = re.compile(
+PRAGMA = Pattern(
     r"#\s*(noqa|nosec|pragma|(type|fmt|isort|ruff|pylint|mypy|pyright|flake8|launchlint|yapf):|[\w-]*sync[\w-]*ok)", re.IGNORECASE
 )
 
@@ -37,7 +38,7 @@ def comments(source: Source) -> tuple[Comment, ...] | None:
             if token.type == tokenize.COMMENT:
                 start = source.line_starts[token.start[0] - 1] + token.start[1]
                 found.append(Comment(Span(start, start + len(token.string)), token.string))
-    except (tokenize.TokenError, SyntaxError, RecursionError):
+    except (tokenize.TokenError, SyntaxError, RecursionError, SystemError):
         return None
     return tuple(found)
 

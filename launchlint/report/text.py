@@ -6,11 +6,13 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 
+from launchlint import registry
 from launchlint.model import Applicability, Finding
 from launchlint.report import Entry, Place, Result, plural, readable
 
 TAB = "    "
 WIDEST = 160  # a longer line of code is cut around the place
+CPU = {"cpu_by_stage": "CPU seconds by stage, over all processes", "cpu_by_rule": "CPU seconds by rule, part of the stage rules"}
 LONGEST = 6  # lines shown of one range; the middle of a longer one is left out
 
 
@@ -222,9 +224,21 @@ def _statistics(result: Result) -> list[str]:
     counts = Counter(entry.meta.code for entry in result.entries)
     lines = [f"{number:6,}  {code}  {names[code]}" for code, number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
     for key, value in result.stats.items():
+        if key in CPU:
+            lines += _cpu(CPU[key], value)
+            continue
         parts = value.items() if isinstance(value, dict) else [("", value)]
         lines.append(f"{key}: {', '.join(f'{name} {_number(part)}'.strip() for name, part in parts)}")
     return lines
+
+
+def _cpu(title: str, seconds: object) -> list[str]:
+    """A table of CPU seconds, the dearest first; nothing was timed where nothing was done."""
+    if not isinstance(seconds, dict) or not seconds:
+        return []
+    names = {code: rule.meta.name for code, rule in registry.load().items()}
+    rows = sorted(seconds.items(), key=lambda item: (-item[1], item[0]))
+    return [f"{title}:", *(f"{spent:8.3f}  {name}  {names.get(name, '')}".rstrip() for name, spent in rows)]
 
 
 def _number(value: object) -> str:

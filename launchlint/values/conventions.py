@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from launchlint.patterns import Pattern
 from launchlint.values.value import ARRAY, LIST, NOTHING, Device, Kind, Origin, Value
 
-_ARRAY = re.compile(r"(^|_)(np|numpy)\d*(_|$)|Np$|_arr$|ndarray")
-_LIST = re.compile(r"(^|_)(list|lists|lst|py)$|List$")
-_HOST = re.compile(r"(^|_)(cpu|np|numpy|host|pinned|list|lst|py|lists)(_|$)|(^|_)(cpu|np|host)\d*$|[a-z](List|Cpu|Host)$")
-_DEVICE = re.compile(r"(^|_)(gpu|cuda|dev)(_|$)")
-_NOT_DATA = re.compile(
+_ARRAY = Pattern(r"(^|_)(np|numpy)\d*(_|$)|Np$|_arr$|ndarray")
+_LIST = Pattern(r"(^|_)(list|lists|lst|py)$|List$")
+_HOST = Pattern(r"(^|_)(cpu|np|numpy|host|pinned|list|lst|py|lists)(_|$)|(^|_)(cpu|np|host)\d*$|[a-z](List|Cpu|Host)$")
+_DEVICE = Pattern(r"(^|_)(gpu|cuda|dev)(_|$)")
+_NOT_DATA = Pattern(
     r"^(is|has|use|to|copy|async|enable|supports?|skip|should|with|maybe|from)_|(_device|_stream|_graph|_graphs|_event|_group|_id|_rank|_kwargs|_size)$"
 )
 

@@ -7,17 +7,21 @@ in `site-packages`.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from launchlint.modules import module_of
 from launchlint.names import Names
 from launchlint.settings import Settings
-from launchlint.values.astroid_session import Session
-from launchlint.values.astroid_values import AstroidValues
 from launchlint.values.evaluate import Outside
 from launchlint.values.value import Kind, Value
+
+if TYPE_CHECKING:
+    from launchlint.values.astroid_session import Session
+    from launchlint.values.astroid_values import AstroidValues
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
@@ -68,11 +72,16 @@ def package_of(path: str) -> Package | None:
 
 
 class Chain:
-    """Answers of the run itself, and of astroid where those are nothing."""
+    """Answers of the run itself, and of astroid where those are nothing. What asks astroid is imported with the first such question."""
 
-    def __init__(self, first: Outside, second: Outside) -> None:
+    def __init__(self, first: Outside, package: Package, session: Session | None) -> None:
         self.first = first
-        self.second = second
+        self.package = package
+        self.session = session
+
+    @functools.cached_property
+    def second(self) -> AstroidValues:
+        return _astroid(self.package, self.session)
 
     def attribute(self, class_name: str, attribute: str, names: Names) -> Value:
         return _or(self.first.attribute(class_name, attribute, names), lambda: self.second.attribute(class_name, attribute, names))
@@ -94,13 +103,23 @@ def _or(value: Value, ask: Callable[[], Value]) -> Value:
     return ask() if value.kind is Kind.UNKNOWN else value
 
 
-_run = Session()
+def _astroid(package: Package, session: Session | None) -> AstroidValues:
+    from launchlint.values.astroid_values import AstroidValues
+
+    return AstroidValues(package, session or _session_of_run())
+
+
+@functools.cache
+def _session_of_run() -> Session:
+    from launchlint.values.astroid_session import Session
+
+    return Session()
 
 
 def make_outside(project_values: Outside, path: str, settings: Settings, session: Session | None = None) -> Outside:
     """What the flow of the file `path` asks about other modules. `session` bounds the whole run; by default the process has one."""
     package = package_of(path)
-    return project_values if package is None else Chain(project_values, AstroidValues(package, session or _run))
+    return project_values if package is None else Chain(project_values, package, session)
 
 
 def bases_of(path: str, class_name: str, session: Session | None = None) -> list[str]:
@@ -109,4 +128,4 @@ def bases_of(path: str, class_name: str, session: Session | None = None) -> list
     A base of another project ends its branch with the name that it is imported by. Empty where the file or class is unknown.
     """
     package = package_of(path)
-    return [] if package is None else AstroidValues(package, session or _run).bases(module_of(path)[0], class_name)
+    return [] if package is None else _astroid(package, session).bases(module_of(path)[0], class_name)

@@ -1,6 +1,7 @@
 """Print a table of ratios for one tree, all measured in one go.
 
     python -m tests.benchmarks ROOT [--turns N] [--flake8-files N] [--growth-files N]
+    python -m tests.benchmarks ROOT --others [--tools FOLDER] [--other-files N] [--limit SECONDS]
 
 ROOT is an unpacked package, for example `pip download vllm==0.28.0 --no-deps` and `unzip`.
 """
@@ -17,7 +18,8 @@ from pathlib import Path
 
 from launchlint import __version__
 from launchlint.cache import FOLDER
-from tests.benchmarks.measurement import Cost, in_turn, median, python, ratio
+from tests.benchmarks.measurement import Cost, in_turn, install, median, python, ratio
+from tests.benchmarks.others import compare
 
 SMALL = """\
 import torch
@@ -36,15 +38,23 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--flake8-files", type=int, default=150, help="flake8 is slow, so it gets a sample (0: none)")
     parser.add_argument("--growth-files", type=int, default=150, help="files of the tree that is grown eightfold (0: none)")
+    parser.add_argument("--others", action="store_true", help="compare with other linters, and measure nothing else")
+    parser.add_argument("--tools", type=Path, action="append", default=[], metavar="FOLDER", help="a folder with commands of other linters")
+    parser.add_argument("--other-files", type=int, default=100, help="some of them are slow, so they get a sample")
+    parser.add_argument("--limit", type=float, default=600, help="seconds that a run of another linter may take")
     options = parser.parse_args()
     root = options.root.resolve()
     files = sorted(root.rglob("*.py"))
     machine = f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}"
     busy = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors at the start" if hasattr(os, "getloadavg") else ""
     print(f"{root.name}: {len(files)} files, launchlint {__version__}, {machine}, {busy}\n")
-    print("| what | figure |\n| --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
+        install(here)
+        if options.others:
+            _others(files, here, options)
+            return
+        print("| what | figure |\n| --- | --- |")
         _tree(root, here, options.turns)
         _start(here, options.turns)
         if options.flake8_files:
@@ -102,7 +112,7 @@ def _above(these: list[Cost], those: list[Cost], what: str) -> float:
 
 
 def _flake8(files: list[Path], here: Path, turns: int, count: int) -> None:
-    """What the plugin adds to flake8 on a sample of the tree, spread evenly."""
+    """What the plugin adds to flake8 on a sample of the tree, spread evenly: as copies, and where they lie, with modules to ask."""
     if any(entry.name == "LCH" for entry in entry_points(group="flake8.extension")):
         _row("flake8 with the plugin over flake8 alone", "not measured: an installed plugin cannot be switched off")
         return
@@ -111,10 +121,22 @@ def _flake8(files: list[Path], here: Path, turns: int, count: int) -> None:
     alone, both = here / "alone.ini", here / "both.ini"
     alone.write_text("[flake8]\n")
     both.write_text("[flake8]\n" + PLUGIN)
-    command = python("-m", "flake8", "-j1", "--exit-zero", str(sample))
-    costs = in_turn({"alone": [*command, "--config", str(alone)], "both": [*command, "--config", str(both)]}, turns, here)
-    added = 100 * (ratio(costs["both"], costs["alone"]) - 1)
-    _row(f"as plugin of flake8 {version('flake8')}, {len(list(sample.iterdir()))} files, user CPU added", f"{added:.1f} %")
+    for paths, where in (([sample], "copied into one folder"), (files[:: max(1, len(files) // count)], "where they lie in their package")):
+        command = python("-m", "flake8", "-j1", "--exit-zero", *map(str, paths))
+        costs = in_turn({"alone": [*command, "--config", str(alone)], "both": [*command, "--config", str(both)]}, turns, here)
+        added = 100 * (ratio(costs["both"], costs["alone"]) - 1)
+        _row(f"as plugin of flake8 {version('flake8')}, about {count} files {where}, user CPU added", f"{added:.1f} %")
+
+
+def _others(files: list[Path], here: Path, options: argparse.Namespace) -> None:
+    sample = here / "sample"
+    _copy(files[:: max(1, len(files) // options.other_files)], sample)
+    print(f"{len(list(sample.iterdir()))} files spread over the tree\n")
+    print("| linter | version | user CPU over floor | what it did |\n| --- | --- | --- | --- |")
+    for row in compare(sample, here, options.turns, [path.resolve() for path in options.tools], options.limit):
+        print(f"| {row.name} | {row.version} | {row.over_floor} | {row.does} |", flush=True)
+    if hasattr(os, "getloadavg"):
+        print(f"\nload {os.getloadavg()[0]:.1f} at the end")
 
 
 def _growth(files: list[Path], here: Path, turns: int, count: int) -> None:

@@ -7,15 +7,19 @@ the ratio within a turn; the median over the turns is the figure.
 from __future__ import annotations
 
 import os
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[2]
+INSTALLED = "installed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +35,51 @@ class Cost:
         return {"user": self.user, "wall": self.wall, "peak": self.peak}[name]
 
 
-def run(command: Sequence[str], folder: Path | None = None) -> Cost:
-    """Run a command to its end; raise RuntimeError if it breaks (exit codes 0 and 1 are answers)."""
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTHONHASHSEED": "0", "CI": "1"}
+def install(folder: Path) -> None:
+    """Lay our packages below a folder and compile them, as an installer does: a checkout may have no bytecode and may not write any."""
+    for name in ("launchlint", "rules", "tests/benchmarks"):
+        shutil.copytree(CHECKOUT / name, folder / INSTALLED / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / INSTALLED / "tests" / "__init__.py").touch()
+    subprocess.run(python("-m", "compileall", "-q", INSTALLED), cwd=folder, env=_environment(), check=True)
+
+
+def _environment() -> dict[str, str]:
+    """Ours without what says where bytecode lies."""
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE")}
+
+
+def run(command: Sequence[str], folder: Path, limit: float | None = None) -> Cost:
+    """Run a command to its end, in a folder that `install` has prepared; raise RuntimeError if it breaks (0 and 1 are answers).
+
+    Raise subprocess.TimeoutExpired where it takes longer than `limit` seconds.
+    """
+    environment = {**_environment(), "PYTHONPATH": str(folder / INSTALLED), "PYTHONHASHSEED": "0", "CI": "1", "RAYON_NUM_THREADS": "1"}
     started = time.perf_counter()
-    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    complaint = process.stderr.read() if process.stderr is not None else b""
-    _, status, used = os.wait4(process.pid, 0)
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=said)
+        clock = threading.Timer(limit, process.kill) if limit is not None else None
+        if clock is not None:
+            clock.start()
+        _, status, used = os.wait4(process.pid, 0)
+        if clock is not None:
+            clock.cancel()
+        said.seek(0)
+        complaint = said.read()
     process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - started
+    if limit is not None and wall >= limit:
+        raise subprocess.TimeoutExpired(command, limit)
     if process.returncode not in (0, 1):
         raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}: {complaint.decode(errors='replace')[-800:]}")
     return Cost(used.ru_utime, wall, used.ru_maxrss / 1024)
 
 
-def in_turn(commands: Mapping[str, Sequence[str]], turns: int, folder: Path | None = None) -> dict[str, list[Cost]]:
+def in_turn(commands: Mapping[str, Sequence[str]], turns: int, folder: Path, limit: float | None = None) -> dict[str, list[Cost]]:
     """Run all commands one after the other, `turns` times; the costs of each, turn by turn."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for _ in range(turns):
         for name, command in commands.items():
-            costs[name].append(run(command, folder))
+            costs[name].append(run(command, folder, limit))
     return costs
 
 

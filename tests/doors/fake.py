@@ -55,7 +55,7 @@ def _edits(match: re.Match[str]) -> Sequence[Edit]:
     return (Edit(Span(*match.span()), "once()"),)
 
 
-def check_source(source: Source, rules: Sequence[Rule], settings: Settings, project: object = None) -> FileReport:
+def check_source(source: Source, rules: Sequence[Rule], settings: Settings, project: object = None, spent: object = None) -> FileReport:
     """The findings of the chosen rules, after suppression; `crash` in the text is a fault of the linter."""
     if "crash" in source.text:
         raise RuntimeError("made to crash")
@@ -72,6 +72,7 @@ def check_files(
     jobs: int = 1,
     progress: Callable[[int], None] | None = None,
     cache: object = None,
+    timed: bool = False,
 ) -> Report:
     """Each file on its own."""
     reports: list[FileReport] = []

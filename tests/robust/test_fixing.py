@@ -114,6 +114,22 @@ def test_a_loop_that_does_more_is_reported_and_not_rewritten(tmp_path: Path, old
     assert (tmp_path / "a.py").read_bytes() == data
 
 
+@pytest.mark.parametrize(
+    "device", ["(yield x)", "(yield)", "(yield from x)", "(d := x.device)", "(await x)", "(x.device if x else d)", "(lambda: d)()"]
+)
+@pytest.mark.parametrize(
+    "upload", ["torch.tensor(rows, device={})", "torch.tensor(rows).to({})", "torch.zeros(4).to({})", "torch.zeros(4).to(device={})"]
+)
+def test_what_needs_parentheses_keeps_them(tmp_path: Path, upload: str, device: str) -> None:
+    """Found by the fuzzer: the device moved out of the call without the parentheses around it, and the file was not fixed."""
+    head = "async def forward" if "await" in device else "def forward"
+    code = f"import torch\n\n\nclass Layer(torch.nn.Module):\n    {head}(self, x: torch.Tensor, rows: list[int]):\n        y = "
+    (tmp_path / "a.py").write_text(f"{code}{upload.format(device)}\n        return y\n", encoding="utf-8")
+    exit_code, said = here(*FIX, "--min-confidence", "low", "a.py", cwd=tmp_path)
+    assert (exit_code in (0, 1), said.count("not fixed")) == (True, 0)
+    ast.parse((tmp_path / "a.py").read_bytes())
+
+
 def test_two_fixes_that_overlap_settle(tmp_path: Path) -> None:
     """An upload inside the loop, and what stands around it: one after the other, and then nothing is left to do."""
     code = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,8 @@ import pytest
 
 from launchlint.flake8 import Plugin
 from tests.robust.inputs import INPUTS, LOOP, LOOP_AT, NOTICE, STILL_REPORTED, SUPPRESSED, Input
-from tests.robust.run import check, flake8
+from tests.robust.run import check, flake8, here
+from tests.robust.test_fixing import FIXABLE
 
 
 class Unconfigured(Plugin):
@@ -110,6 +113,24 @@ def test_a_file_too_deep_for_the_parser_is_one_notice(tmp_path: Path) -> None:
     assert code == 2
     assert [each["path"] for each in found["errors"]] == ["deep.py"]
     assert [each["path"] for each in found["findings"]] == ["right.py"]
+
+
+@pytest.mark.parametrize("fault", [SystemError("Negative size"), tokenize.TokenError("EOF", (1, 0)), SyntaxError("no")])
+def test_a_tokenizer_that_fails_loses_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception) -> None:
+    """Found by the fuzzer: the tokenizer of CPython 3.13.0 raises SystemError for some f-strings, and the whole run was lost."""
+
+    def fail(_: object) -> Iterator[tokenize.TokenInfo]:
+        yield tokenize.TokenInfo(tokenize.NL, "\n", (1, 0), (1, 1), "\n")
+        raise fault
+
+    monkeypatch.setattr(tokenize, "generate_tokens", fail)
+    (tmp_path / "defeat.py").write_text('"""noqa\n"""\n' + FIXABLE, encoding="utf-8")
+    (tmp_path / "right.py").write_text(LOOP, encoding="utf-8")
+    code, said = here("check", "--isolated", "--format", "concise", "--fix", "--unsafe-fixes", ".", cwd=tmp_path)
+    assert code == 1
+    assert "right.py:7" in said
+    assert "error" not in said
+    ast.parse((tmp_path / "defeat.py").read_bytes())
 
 
 def test_a_file_that_defeats_the_plugin_costs_no_other_finding(tmp_path: Path) -> None:
