@@ -32,6 +32,7 @@ _CPU = re.compile(
     r"_is_cpu\b|is_xpu\b|is_npu\b|is_hpu\b|_is_npu\b|_is_xpu\b|is_tpu\b|_is_hip_cpu"
 )
 _NOT_CPU = re.compile(r"device(\.type)? != ['\"]cpu|\bis_cuda\b|is_cuda\(\)|device(\.type)? == ['\"]cuda")
+_LIBRARY = re.compile(r"^(HAVE|HAS)_[A-Z0-9_]+$|\b_?is_\w+_(available|min_version)\(")
 _ONCE = re.compile(
     r"(init|initialized|initialised|ready|built|loaded|done|cached|captured|compiled|warmed|setup|prepared|registered|allocated|created)(_up)?$|^is_(init|ready|built|loaded|setup)\w*$"
 )
@@ -74,10 +75,22 @@ def guards_of_returns(function: FunctionNode | None, line: int) -> Iterator[Guar
             case ast.If(test=test, body=[*_, ast.Return() as leave], orelse=[]):
                 negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
                 text = _text(test.operand if isinstance(test, ast.UnaryOp) and negated else test)
+                if not negated and leave.value is None and (once := _stays_set(test)):
+                    yield Guard("mute", f"runs once: it returns at once when `{_shorten(once)}`")
                 if negated and (_DEBUG.search(text) or _RARE.search(text)):
                     yield Guard("lower", f"only when `{_shorten(text)}`")
                 elif leave.value is not None and re.search(r"_cpu\(|_from_cpu|_on_host\(", _text(leave.value)):
                     yield Guard("lower", "the host's own copy is used first")
+
+
+def _stays_set(test: ast.expr) -> str:
+    """`hasattr(self, "_weights")` and `self.is_ready`: what is true from the second call on; empty for anything else."""
+    match test:
+        case ast.Call(func=ast.Name(id="hasattr"), args=[ast.Name(id="self"), ast.Constant()]):
+            return _text(test)
+        case ast.Attribute(value=ast.Name(id="self"), attr=flag) if _ONCE.search(flag.lstrip("_")):
+            return _text(test)
+    return ""
 
 
 def guards_before(node: ast.AST, statement: ast.stmt) -> Iterator[Guard]:
@@ -157,6 +170,8 @@ def _branch(node: ast.If | ast.IfExp, part: str) -> Guard | None:
         return Guard("host", f"in the branch for the host (`{_shorten(text)}`)", _tested_device(test)) if not negated else None
     if negated and _NOT_CPU.search(text) and not isinstance(test, ast.BoolOp):
         return Guard("host", f"in the branch for the host (not `{_shorten(text)}`)")
+    if negated and _LIBRARY.search(text) and not isinstance(test, ast.BoolOp):
+        return Guard("lower", f"for installations without `{_shorten(text)}`")
     if negated:
         return None
     if _CAPTURE.search(text):

@@ -24,7 +24,9 @@ _HEAVY_NAMES = frozenset(
     }
 )  # fmt: skip
 
-_HEAVY = Pattern(r"(^|_)forward(_|$)|(attention|_attn)(_func|_score|_varlen|_v\d+)*$|gemm|matmul|^interpolate$|^grid_sample$")
+_HEAVY = Pattern(
+    r"(^|_)forward(_|$)|(^|_)run_(\w+_)?model$|(attention|_attn)(_func|_score|_varlen|_v\d+)*$|gemm|matmul|^interpolate$|^grid_sample$"
+)
 
 _SEEN_THROUGH = frozenset({"enumerate", "zip", "range", "reversed", "tqdm", "len", "list", "sorted"})
 

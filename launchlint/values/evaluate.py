@@ -195,6 +195,10 @@ class Evaluator(ABC):
     def store(self, target: ast.expr, value: Value, env: Environment) -> None:
         """Bind `target` to `value` in `env`."""
 
+    @abstractmethod
+    def narrow(self, test: ast.expr, env: Environment, holds: bool) -> None:
+        """Take in what a test says of names where it holds, or where it does not."""
+
     # ---------------------------------------------------------------- expressions
 
     def evaluate(self, expr: ast.expr, env: Environment) -> Value:
@@ -272,8 +276,8 @@ class Evaluator(ABC):
                 return SCALAR if isinstance(op, ast.Not) else value
             case ast.Compare():
                 return self._compare(expr, env)
-            case ast.BoolOp(values=values):
-                return join_all(tuple(self.evaluate(item, env) for item in values))
+            case ast.BoolOp(op=op, values=values):
+                return self._either(isinstance(op, ast.And), values, env)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.evaluate(test, env)
                 return join(self.evaluate(body, env), self.evaluate(orelse, env))
@@ -313,6 +317,17 @@ class Evaluator(ABC):
                 return Value(Kind.DICT, element=result)
             case _:
                 return self._text(expr, env)
+
+    def _either(self, is_and: bool, values: list[ast.expr], env: Environment) -> Value:
+        """`and` and `or`: each operand is asked only where those before it were true, or false."""
+        inner = dict(env)
+        found: list[Value] = []
+        for item in values:
+            found.append(self.evaluate(item, inner))
+            self.narrow(item, inner, is_and)
+        for name in inner.keys() - env.keys():  # bound by `:=`
+            env[name] = inner[name]
+        return join_all(tuple(found))
 
     def _text(self, expr: ast.expr, env: Environment) -> Value:
         """f-strings and, from Python 3.14 on, template strings: their parts are looked at, the result is host text."""

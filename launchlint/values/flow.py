@@ -378,7 +378,7 @@ class Flow(Evaluator):
                 env[node.name] = NOTHING
             case ast.Assert(test=test, msg=message):
                 self.evaluate(test, env)
-                self._narrow(test, env, True)
+                self.narrow(test, env, True)
                 if message is not None:
                     self.evaluate(message, env)
             case ast.Raise(exc=error):
@@ -419,8 +419,8 @@ class Flow(Evaluator):
         while True:
             self.evaluate(current.test, entry)
             taken = dict(entry)
-            self._narrow(current.test, taken, True)
-            self._narrow(current.test, entry, False)
+            self.narrow(current.test, taken, True)
+            self.narrow(current.test, entry, False)
             self._block(current.body, taken)
             if not _leaves(current.body):
                 ways.append(taken)
@@ -475,19 +475,19 @@ class Flow(Evaluator):
 
     # ---------------------------------------------------------------- narrowing
 
-    def _narrow(self, test: ast.expr, env: Environment, holds: bool) -> None:
+    def narrow(self, test: ast.expr, env: Environment, holds: bool) -> None:
         """What a test says about a name where it holds, or where it does not."""
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                self._narrow(operand, env, not holds)
+                self.narrow(operand, env, not holds)
             case ast.BoolOp(op=ast.And(), values=values) if holds:
                 for value in values:
-                    self._narrow(value, env, True)
+                    self.narrow(value, env, True)
             case ast.BoolOp(op=ast.Or(), values=values) if not holds:
                 for value in values:
-                    self._narrow(value, env, False)
+                    self.narrow(value, env, False)
             case ast.BoolOp(op=ast.And(), values=[ast.Name(id=flag), asked]) if not holds and "PIN" in flag.upper():
-                self._narrow(asked, env, False)  # where memory can be pinned at all
+                self.narrow(asked, env, False)  # where memory can be pinned at all
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="is_pinned"), args=[]) if holds:
                 if (known := env.get(name, NOTHING)).kind is Kind.TENSOR:
                     env[name] = known.but(device=Device.HOST, pinned=True)

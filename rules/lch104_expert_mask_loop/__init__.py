@@ -20,7 +20,7 @@ rule = Rule(
         summary="a loop over experts selects the tokens of each by a mask, with several launches and often a wait per expert",
         group="launches",
         since="0.1.0",
-        policy=Policy.grid(known="- medium high high", inferred="- medium medium medium"),
+        policy=Policy.grid(known="- low high high", inferred="- low medium medium"),
     )
 )
 

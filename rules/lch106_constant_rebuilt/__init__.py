@@ -18,6 +18,7 @@ rule = Rule(
         group="launches",
         since="0.1.0",
         policy=Policy.grid(known="- medium high high", inferred="- - medium medium"),
+        outranks=("LCH201", "LCH206"),
         fix=Applicability.SAFE,
     )
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from launchlint import reads
 from launchlint.model import Applicability, Fix, Level, Meta, Policy
+from launchlint.names import dotted
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence
 from launchlint.values import Kind
 
@@ -25,6 +26,7 @@ rule = Rule(
 
 _MESSAGE = "without `output_size` the length of the result is summed and checked on the device and read back: the host waits twice"
 _NUMBER_NAME = re.compile(r"num_|n_rep|groups|factor|ratio|size|head|(^|_)n$|^r$|^k$|repeat$|^\d+$")
+_CONFIGURED = re.compile(r"(^|_)(num|n|max)_(?!.*_per_)")  # an attribute: what a constructor took from the configuration
 _TENSOR_NAME = re.compile(r"tokens|lens|patches|chunk|seq|counts")
 
 
@@ -68,6 +70,8 @@ def operands(node: ast.Call, ctx: Context) -> tuple[ast.expr | None, ast.expr | 
 
 def _looks_like_number(repeats: ast.expr, ctx: Context) -> bool:
     if isinstance(repeats, (ast.Constant, ast.BinOp)):
+        return True
+    if isinstance(repeats, ast.Attribute) and dotted(repeats.value) == "self" and _CONFIGURED.search(repeats.attr):
         return True
     text = ctx.text(repeats)
     return bool(_NUMBER_NAME.search(text)) and not _TENSOR_NAME.search(text)

@@ -17,7 +17,7 @@ rule = Rule(
         summary="every turn of a loop reads from the device, and the host waits once per turn",
         group="reads",
         since="0.1.0",
-        policy=Policy.grid(known="- medium high high", inferred="- - medium medium", unknown="- - - low"),
+        policy=Policy.grid(known="- low high high", inferred="- - medium medium", unknown="- - - low"),
         fix=Applicability.UNSAFE,
     )
 )
