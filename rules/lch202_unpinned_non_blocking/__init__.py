@@ -17,7 +17,7 @@ rule = Rule(
         summary="a non_blocking copy from pageable memory, which is not guaranteed to be asynchronous",
         group="uploads",
         since="0.1.0",
-        policy=Policy.grid(known="- low high high", inferred="- low medium medium"),
+        policy=Policy.grid(known="- medium high high", inferred="- low medium medium"),
         fix=Applicability.UNSAFE,
     )
 )
