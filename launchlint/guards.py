@@ -75,7 +75,7 @@ def guards_of_returns(function: FunctionNode | None, line: int) -> Iterator[Guar
             case ast.If(test=test, body=[*_, ast.Return() as leave], orelse=[]):
                 negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
                 text = _text(test.operand if isinstance(test, ast.UnaryOp) and negated else test)
-                if not negated and leave.value is None and (once := _stays_set(test)):
+                if not negated and leave.value is None and (once := _stays_set(test, body[index + 1 :])):
                     yield Guard("mute", f"runs once: it returns at once when `{_shorten(once)}`")
                 if negated and (_DEBUG.search(text) or _RARE.search(text)):
                     yield Guard("lower", f"only when `{_shorten(text)}`")
@@ -83,14 +83,30 @@ def guards_of_returns(function: FunctionNode | None, line: int) -> Iterator[Guar
                     yield Guard("lower", "the host's own copy is used first")
 
 
-def _stays_set(test: ast.expr) -> str:
-    """`hasattr(self, "_weights")` and `self.is_ready`: what is true from the second call on; empty for anything else."""
+def _stays_set(test: ast.expr, rest: list[ast.stmt]) -> str:
+    """`hasattr(self, "rows")` and `self.is_ready`, where the rest of the function makes it true; empty for anything else."""
     match test:
-        case ast.Call(func=ast.Name(id="hasattr"), args=[ast.Name(id="self"), ast.Constant()]):
+        case ast.Call(func=ast.Name(id="hasattr"), args=[ast.Name(id="self"), ast.Constant(value=str(name))]) if _binds(rest, name):
             return _text(test)
-        case ast.Attribute(value=ast.Name(id="self"), attr=flag) if _ONCE.search(flag.lstrip("_")):
+        case ast.Attribute(value=ast.Name(id="self")) if _sets_flag(list(_statements(rest)), test):
             return _text(test)
     return ""
+
+
+def _binds(body: list[ast.stmt], name: str) -> bool:
+    """`self.rows = ...`, `setattr(self, "rows", ...)`, `object.__setattr__(self, "rows", ...)`."""
+    for node in _walk(body):
+        match node:
+            case ast.Assign(targets=targets) if any(dotted(target) == f"self.{name}" for target in targets):
+                return True
+            case ast.Expr(value=ast.Call(func=function, args=[ast.Name(id="self"), ast.Constant(value=bound), *_])):
+                if bound == name and last_name(function) in ("setattr", "__setattr__"):
+                    return True
+    return False
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    return (node for node in _walk(body) if isinstance(node, ast.stmt))
 
 
 def guards_before(node: ast.AST, statement: ast.stmt) -> Iterator[Guard]:

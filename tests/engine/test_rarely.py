@@ -390,3 +390,27 @@ def test_the_reason_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "below the asked confidence, once ahead of a whole generation" in explain("transformers/generation/utils.py", 7, Settings())
     line = next(number for number, text in enumerate((tmp_path / "planner.py").read_text().splitlines(), 1) if "torch.tensor" in text)
     assert "runs once for a key: `self.plans` is a cache" in explain("planner.py", line, Settings())
+
+
+STAGES = """\
+import torch
+from sglang.multimodal_gen.base import PipelineStage
+
+
+class TokenizationStage(PipelineStage):
+    def forward(self, batch, lengths: list[int], device: torch.device):
+        rows = torch.tensor(lengths, device=device)
+        for length in lengths:
+            rows = rows + torch.tensor([length, length], device=device)  #>
+        return rows
+
+
+class DenoisingStage(PipelineStage):
+    def forward(self, batch, lengths: list[int], device: torch.device):
+        return torch.tensor(lengths, device=device)  #>
+"""
+
+
+def test_what_stands_around_the_loop_over_time_steps(tmp_path: Path) -> None:
+    """A diffusion stage runs once for an image; the one that holds the loop is taken as it was."""
+    check(tmp_path, {"sglang/multimodal_gen/base.py": "class PipelineStage: ...\n", "sglang/multimodal_gen/stages.py": STAGES})
