@@ -88,25 +88,21 @@ def _stays_set(test: ast.expr, rest: list[ast.stmt]) -> str:
     match test:
         case ast.Call(func=ast.Name(id="hasattr"), args=[ast.Name(id="self"), ast.Constant(value=str(name))]) if _binds(rest, name):
             return _text(test)
-        case ast.Attribute(value=ast.Name(id="self")) if _sets_flag(list(_statements(rest)), test):
+        case ast.Attribute(value=ast.Name(id="self")) if _sets_flag(rest, test):
             return _text(test)
     return ""
 
 
 def _binds(body: list[ast.stmt], name: str) -> bool:
     """`self.rows = ...`, `setattr(self, "rows", ...)`, `object.__setattr__(self, "rows", ...)`."""
-    for node in _walk(body):
-        match node:
+    for statement in body:
+        match statement:
             case ast.Assign(targets=targets) if any(dotted(target) == f"self.{name}" for target in targets):
                 return True
             case ast.Expr(value=ast.Call(func=function, args=[ast.Name(id="self"), ast.Constant(value=bound), *_])):
                 if bound == name and last_name(function) in ("setattr", "__setattr__"):
                     return True
     return False
-
-
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    return (node for node in _walk(body) if isinstance(node, ast.stmt))
 
 
 def guards_before(node: ast.AST, statement: ast.stmt) -> Iterator[Guard]:

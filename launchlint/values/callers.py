@@ -32,8 +32,8 @@ Key = tuple[int, int]
 DEPTH = 2  # the caller of a caller is the last one asked
 MANY_CALLERS = 8  # a function that more call is a helper for everybody
 MANY_CONSTRUCTIONS = 4
-_KEPT_FILES = 6  # trees kept at a time
-_KEPT_FLOWS = 8
+_KEPT_FILES = 4  # trees kept at a time
+_KEPT_FLOWS = 4
 _CONSTRUCTORS = ("__init__", "__post_init__")
 _NOTHING_ASKED = Interest([])
 
