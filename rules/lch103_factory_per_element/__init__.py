@@ -20,7 +20,7 @@ rule = Rule(
         summary="a small tensor is made per element and the pieces are joined, one kernel or more each",
         group="launches",
         since="0.1.0",
-        policy=Policy.grid(known="- low high high", inferred="- low medium medium"),
+        policy=Policy.grid(known="- low high high", inferred="- low low medium"),
         fix=Applicability.UNSAFE,
     )
 )
