@@ -277,10 +277,11 @@ class _FileCheck:
         return closer if self.project.looks_closer else _not_surer(closer, first)
 
     def _closer(self, is_told: bool) -> Flow:
-        """A flow that asks more. It takes the functions in the order of the first flow, so that only what it asks makes a difference."""
+        """A flow that asks more. Where callers are asked it takes the functions in the order of the first flow, so that only what
+        they give makes a difference; asking modules that are not part of the run costs too much for functions without a finding."""
         if is_told or self._closer_flow is None:
             self._closer_flow = Flow(self.found, self._outside(), self.callers)
-            for earlier in self._evaluated:
+            for earlier in self._evaluated if is_told and not self.project.looks_closer else ():
                 self._evaluate(earlier, self._closer_flow)
         return self._closer_flow
 

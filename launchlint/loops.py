@@ -132,6 +132,23 @@ def walks_configuration(loop: Loop) -> bool:
     return any(word in text for word in _CONFIGURED)
 
 
+def walks_what_is_kept(loop: Loop, ctx: Context) -> bool:
+    """True for `range(self.n)` and `enumerate(self.parts)` where only the constructor stores them: the model's own parts, a few."""
+    pending = [loop.iter if isinstance(loop, (ast.For, ast.AsyncFor)) else None if isinstance(loop, ast.While) else loop.generators[0].iter]
+    found = False
+    while pending:
+        match pending.pop():
+            case ast.Call(func=ast.Name(id=name), args=arguments) if name in _SEEN_THROUGH:
+                pending += arguments
+            case ast.Attribute(value=ast.Name(id="self")) as kept if ctx.is_constant(kept):
+                found = True
+            case ast.Constant():
+                continue
+            case _:
+                return False
+    return found
+
+
 def walks_chunks(loop: Loop) -> bool:
     """True for `range(start, stop, chunk)`: such a loop bounds memory, and its turns are as large as they can be."""
     walked = loop.iter if isinstance(loop, (ast.For, ast.AsyncFor)) else None if isinstance(loop, ast.While) else loop.generators[0].iter
