@@ -54,6 +54,8 @@ class Flow(Evaluator):
         self.results: dict[FunctionNode, Value] = {}
         self._running: set[FunctionNode] = set()
         self._finished: set[FunctionNode] = set()
+        self._cut: set[FunctionNode] = set()  # of the finished: those for which something was not followed, being too far
+        self._cuts = 0
         self._primed: set[str] = set()
         self._calls = 0
         self._at_top = False
@@ -123,7 +125,11 @@ class Flow(Evaluator):
         """Evaluate the methods that store `attribute`, the constructor first."""
         for name in sorted(owner.stores[attribute], key=lambda name: (name not in ("__init__", "__post_init__"), name)):
             method = owner.methods.get(name)
-            if method is not None and method not in self._finished and self._calls < _CALL_DEPTH:
+            if method is None or method in self._finished:
+                continue
+            if self._calls >= _CALL_DEPTH or method in self._running:
+                self._cuts += 1
+            else:
                 self._calls += 1
                 self.function(method, owner)
                 self._calls -= 1
@@ -150,6 +156,7 @@ class Flow(Evaluator):
         if promised.kind not in (Kind.UNKNOWN, Kind.TENSOR, Kind.NONE):
             return promised
         if node in self._running or self._calls >= _CALL_DEPTH:
+            self._cuts += 1
             return promised
         self._calls += 1
         self.function(node, owner)
@@ -159,14 +166,15 @@ class Flow(Evaluator):
     # ---------------------------------------------------------------- functions
 
     def is_finished(self, node: FunctionNode) -> bool:
-        """True if a function has been evaluated."""
-        return node in self._finished
+        """True if a function has been evaluated, from here as far as it goes."""
+        return node in self._finished and not (node in self._cut and self._calls == 0)
 
     def function(self, node: FunctionNode, owner: ClassScope | None, outer: Environment | None = None) -> Environment:
         """Evaluate a function once; the environment at its end."""
         if node in self._running:
             return {}
         self._running.add(node)
+        cuts = self._cuts
         before, self.class_name = self.class_name, owner.name if owner is not None else ""
         depth, self._depth = self._depth, 0
         env = self._parameters(node, owner, outer or {})
@@ -178,6 +186,10 @@ class Flow(Evaluator):
         returned = env.get(RETURNED, NOTHING)
         self.results[node] = annotation_or(returned, node.returns)
         self._finished.add(node)
+        if self._calls and self._cuts > cuts:
+            self._cut.add(node)
+        else:
+            self._cut.discard(node)
         self._running.discard(node)
         self.class_name, self._depth = before, depth
         return env
