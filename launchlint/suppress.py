@@ -121,6 +121,16 @@ def _rule_names(name: str) -> bool:
     return registry.find(name.lower()) is not None
 
 
+def tokens_of(text: str) -> list[tokenize.TokenInfo]:
+    """Tokens up to the first error; lines are counted as everywhere in launchlint."""
+    found: list[tokenize.TokenInfo] = []
+    try:
+        found.extend(tokenize.generate_tokens(io.StringIO(text.replace("\r\n", "\n").replace("\r", "\n")).readline))
+    except (tokenize.TokenError, SyntaxError, SystemError):  # the last is a fault of CPython 3.13.0 in f-strings
+        pass  # the file parses, so what is lost is a corner that only the tokenizer of this Python minds
+    return found
+
+
 class _Comments:
     """The comments of one file; tokenised only if something in the text looks like one of ours."""
 
@@ -137,14 +147,7 @@ class _Comments:
 
     @cached_property
     def tokens(self) -> list[tokenize.TokenInfo]:
-        """Tokens up to the first error; lines are counted as everywhere in launchlint."""
-        text = self.source.text.replace("\r\n", "\n").replace("\r", "\n")
-        found: list[tokenize.TokenInfo] = []
-        try:
-            found.extend(tokenize.generate_tokens(io.StringIO(text).readline))
-        except (tokenize.TokenError, SyntaxError, SystemError):  # the last is a fault of CPython 3.13.0 in f-strings
-            pass  # the file parses, so what is lost is a corner that only the tokenizer of this Python minds
-        return found
+        return tokens_of(self.source.text)
 
     @cached_property
     def texts(self) -> dict[int, tuple[Span, str]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import re
 import tokenize
 
 from launchlint.fixes.untouched import same
 from launchlint.model import Edit, Finding, Span
-from launchlint.source import LINE_END, Source, SourceError, parse
-from launchlint.suppress import IGNORE
+from launchlint.source import Source, SourceError, parse
+from launchlint.suppress import IGNORE, tokens_of
 
 REASON = "<reason>"  # stands out, so that it is not left there
 
@@ -48,17 +47,12 @@ def _is_comment_only(source: Source, edit: Edit) -> bool:
         return False
 
 
-def _tokens(source: Source) -> list[tokenize.TokenInfo]:
-    text = LINE_END.sub("\n", source.text)
-    return list(tokenize.generate_tokens(io.StringIO(text).readline))  # findings exist, so the text parses
-
-
 def _comments(source: Source) -> dict[int, int]:
     """The column of the comment of each line that has one."""
-    return {token.start[0]: token.start[1] for token in _tokens(source) if token.type == tokenize.COMMENT}
+    return {token.start[0]: token.start[1] for token in tokens_of(source.text) if token.type == tokenize.COMMENT}
 
 
 def _open_ends(source: Source) -> set[int]:
     """Lines behind which no comment can stand."""
-    ended = {token.start[0] for token in _tokens(source) if token.type in (tokenize.NEWLINE, tokenize.NL)}
+    ended = {token.start[0] for token in tokens_of(source.text) if token.type in (tokenize.NEWLINE, tokenize.NL)}
     return {number for number in range(1, len(source.line_starts) + 1) if number not in ended and source.line(number).strip()}
