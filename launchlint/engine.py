@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from launchlint import suppress
 from launchlint.context import SiteContext
-from launchlint.guards import Guard, guards_before, guards_of, guards_of_returns
+from launchlint.guards import Guard, guards_before, guards_of, guards_of_returns, guards_of_switches
 from launchlint.hot import GENERATION, FileSummary, Graph, Verdict, summarize
 from launchlint.hot.roles import cold_path, kernel_path, other_device
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
@@ -365,8 +365,10 @@ class _FileCheck:
         earlier = guards_of_returns(context.scope.node, site.statement.lineno)
         lowered = ""
         of_function = itertools.chain(self._replaced(context.scope), self._ahead_of_tokens(context), self._compiled(rule, context.scope))
+        owner = context.scope.owner
+        switches = guards_of_switches(site.frame, owner.methods.get("__init__"), owner.stores) if owner is not None else ()
         said = remarks_on(self.source, site.statement, site.frame, _definitions_around(context.scope))
-        for guard in itertools.chain(around, guards_before(outcome.node, site.statement), earlier, of_function, said):
+        for guard in itertools.chain(around, guards_before(outcome.node, site.statement), earlier, of_function, switches, said):
             if guard.effect == "allow":
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 self.allowed.setdefault(span, (Finding(rule.meta.code, span, outcome.message, confidence), f"region: {guard.name}"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from launchlint.names import dotted, last_name
@@ -61,6 +61,21 @@ def guards_of(frame: Frame | None, allowed: tuple[str, ...], functions: Iterable
         for decorator in function.decorator_list:
             if name := _allows(decorator, allowed):
                 yield Guard("allow", f"inside `{function.name}`, whose decorator `@{name}` says that this wait is meant", name)
+
+
+def guards_of_switches(frame: Frame | None, init: FunctionNode | None, stores: Mapping[str, set[str]]) -> Iterator[Guard]:
+    """`if self.use_token:` where the constructor stores False, and nothing in the file anything else; a class below it may."""
+    while frame is not None and init is not None:
+        match frame.node, frame.part:
+            case ast.If(test=ast.Attribute(value=ast.Name(id="self"), attr=name)), "body" if stores.get(name) == {"__init__"}:
+                values = [node.value for node in _walk(init.body) if isinstance(node, ast.Assign) and _is_stored(node, name)]
+                if values and all(isinstance(value, ast.Constant) and value.value in (False, None) for value in values):
+                    yield Guard("lower", f"only when `self.{name}`, which the constructor switches off")
+        frame = frame.outer
+
+
+def _is_stored(node: ast.Assign, name: str) -> bool:
+    return any(dotted(target) == f"self.{name}" for target in node.targets)
 
 
 def guards_of_returns(function: FunctionNode | None, line: int) -> Iterator[Guard]:
