@@ -77,7 +77,6 @@ class Project:
         self.call_sites = CallSites(self.graph, self.values)
         self.looks_closer = len(self.graph.files) < CLOSER_FILES
         self._files = {file.path: number for number, file in enumerate(self.graph.files)}
-        self._lines: dict[str, dict[tuple[int, str], int]] = {}
 
     def verdict(self, path: str, scope: Scope) -> Verdict:
         """What is known about the function `scope` of the file `path`."""
@@ -88,11 +87,7 @@ class Project:
         if path not in self._files:
             return _UNKNOWN
         number = self._files[path]
-        lines = self._lines.get(path)
-        if lines is None:
-            functions = self.graph.files[number].functions
-            lines = self._lines[path] = {(function.line, function.name): index for index, function in enumerate(functions)}
-        index = lines.get((line, name))
+        index = self.graph.index_at(number, line, name)
         return self.graph.verdict((number, index)) if index is not None else _UNKNOWN
 
     def callers(self, path: str) -> FileCallers | None:
@@ -205,8 +200,9 @@ def _findings(
         found = scan(tree, source.text, _interest(rules), module, is_package, wanted, source.runs_at_top)
     if found.names.torch_is_foreign or kernel_path(source.path, module) or other_device(source.path, module, settings.devices):
         return [], [], [], ()
-    check = _FileCheck(source, settings, found, project, trace)
-    if spent is not None:
+    if spent is None:
+        check = _FileCheck(source, settings, found, project, trace)
+    else:
         check = _TimedCheck(source, settings, found, project, trace, spent)
     for scope in found.scopes:
         if scope.sites and not scope.is_kernel:

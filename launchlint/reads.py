@@ -237,7 +237,7 @@ def is_in_case(read: ast.expr, ctx: Context) -> bool:
         return False
     match ctx.statement:
         case ast.Assign(targets=[target]) if dotted(target) == spelled:
-            return any(isinstance(node, ast.Attribute) and _asks_where(node, spelled) for node in ast.walk(frame.node.test))
+            return any(isinstance(node, ast.Attribute) and _asks_where(node, spelled) for node in walk(frame.node.test))
     return False
 
 

@@ -96,6 +96,7 @@ class Graph:
         self.callers: dict[tuple[int, int], dict[tuple[int, int], None]] = {}  # the hot functions that call a function
         self.mentioned: set[tuple[int, int]] = set()  # functions that are handed on as values
         self._constructions: dict[str, list[tuple[int, int]]] | None = None
+        self._lines: dict[int, dict[tuple[int, str], int]] = {}
         self._index()
         self.roots = self._find_roots()
         self._spread()
@@ -122,6 +123,14 @@ class Graph:
 
     def function(self, key: tuple[int, int]) -> FunctionSummary:
         return self.files[key[0]].functions[key[1]]
+
+    def index_at(self, file: int, line: int, name: str) -> int | None:
+        """The number of the function `name` that starts on a line of a file."""
+        lines = self._lines.get(file)
+        if lines is None:
+            functions = self.files[file].functions
+            lines = self._lines[file] = {(function.line, function.name): index for index, function in enumerate(functions)}
+        return lines.get((line, name))
 
     def class_at(self, place: tuple[int, int]) -> ClassSummary:
         return self.files[place[0]].classes[place[1]]

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from launchlint.hot.graph import Graph
+from launchlint.modules import module_of
 from launchlint.names import last_name
 from launchlint.rule import FunctionNode
 from launchlint.scan import ClassScope, Interest, Scan, Scope, decorator_names, scan
-from launchlint.source import Source, SourceError
+from launchlint.source import SourceError
 from launchlint.trees import branches
 from launchlint.values.annotations import value_of_annotation
 from launchlint.values.conventions import device_of_name
@@ -76,7 +77,7 @@ class CallSites:
     def _ask(self, key: Key, node: FunctionNode, depth: int) -> Given:
         names = self._names_of(key)
         sites: list[_Site] = []
-        shift, given = self._shift(key, node), NOTHING_GIVEN
+        shift, given = self._shift(node), NOTHING_GIVEN
         for caller in self._nearest_first(key):
             found = list(self._sites(caller, names, depth))
             sites += found
@@ -109,7 +110,7 @@ class CallSites:
         return frozenset(self.graph.class_at(current).name for current in self.graph.built_as(place))
 
     @staticmethod
-    def _shift(key: Key, node: FunctionNode) -> int:
+    def _shift(node: FunctionNode) -> int:
         """How many parameters a call does not write: `self`."""
         arguments = [*node.args.posonlyargs, *node.args.args]
         is_static = any(name.endswith("staticmethod") for name in decorator_names(node))
@@ -155,7 +156,7 @@ class CallSites:
         found: Scan | None = None
         try:
             source = read_source(path)
-            found = self._scan_of(source)
+            found = scan(source.tree, source.text, _NOTHING_ASKED, *module_of(path), wanted=lambda _: False)
         except (SourceError, RecursionError, MemoryError):
             pass  # the file's own check says so
         self._keep(path, found)
@@ -167,11 +168,6 @@ class CallSites:
         if len(self._scans) > _KEPT_FILES:
             self._scans.popitem(last=False)
 
-    def _scan_of(self, source: Source) -> Scan:
-        from launchlint.modules import module_of
-
-        return scan(source.tree, source.text, _NOTHING_ASKED, *module_of(source.path), wanted=lambda _: False)
-
 
 class FileCallers:
     """The answers for one file, as a flow asks for them: for constructors, and for the functions that are named to `wants`."""
@@ -181,8 +177,6 @@ class FileCallers:
         self.number = number
         self.depth = depth
         self.asked: set[int] = set()
-        functions = sites.graph.files[number].functions
-        self._lines = {(function.line, function.name): index for index, function in enumerate(functions)}
         self._wanted: set[FunctionNode] = set()
 
     def wants(self, node: FunctionNode, owner: ClassScope | None, found: Scan) -> bool:
@@ -194,7 +188,7 @@ class FileCallers:
 
     def given(self, node: FunctionNode) -> Given:
         """What is given to the parameters of a function of the file."""
-        index = self._lines.get((node.lineno, node.name))
+        index = self.sites.graph.index_at(self.number, node.lineno, node.name)
         is_constructor = self.depth == 0 and node.name in _CONSTRUCTORS
         if index is None or not (is_constructor or node in self._wanted):
             return NOTHING_GIVEN
