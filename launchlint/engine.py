@@ -132,8 +132,10 @@ def check_source(
     project: Project | None = None,
     trace: list[Decision] | None = None,
     spent: Spent | None = None,
+    fixes: bool = True,
 ) -> FileReport:
-    """Check one file. Without `project` the file is its own call graph: it says what one file can show."""
+    """Check one file. Without `project` the file is its own call graph: it says what one file can show. Without `fixes` none is
+    written, for those who could not show one."""
     report = FileReport(source.path)
     settings = settings.for_file(source.path)
     alone = project is None and trace is None
@@ -148,7 +150,7 @@ def check_source(
                 summary = summarize_source(source, tree)
             with stage("graph"):
                 project = Project([summary], settings)
-        found, below, allowed, report.asked = _findings(source, tree, rules, settings, project, trace, spent)
+        found, below, allowed, report.asked = _findings(source, tree, rules, settings, project, trace, spent, fixes)
     except SourceError as error:
         report.problems.append(Problem(source.path, error.reason, error.line))
         return report
@@ -188,6 +190,7 @@ def _findings(
     project: Project,
     trace: list[Decision] | None,
     spent: Spent | None,
+    fixes: bool,
 ) -> tuple[list[Finding], list[Finding], list[tuple[Finding, str]], tuple[int, ...]]:
     """The findings of a file, those below the asked confidence, those in a region that allows them, and whose callers had a say."""
     if trace is None and not source.runs_at_top and not project.may_report(source.path):
@@ -204,6 +207,7 @@ def _findings(
         check = _FileCheck(source, settings, found, project, trace)
     else:
         check = _TimedCheck(source, settings, found, project, trace, spent)
+    check.fixes = fixes
     for scope in found.scopes:
         if scope.sites and not scope.is_kernel:
             check.scope(scope)
@@ -244,6 +248,7 @@ class _FileCheck:
         self.project = project
         self.trace = trace
         self.findings: list[Finding] = []
+        self.fixes = True
         self.allowed: dict[Span, tuple[Finding, str]] = {}  # what a region such as `with gpu_sync_allowed():` silences
         self.callers = project.callers(source.path)
         self._flow: Flow | None = None
@@ -464,9 +469,8 @@ class _FileCheck:
     def _related_span(self, node: ast.expr | ast.stmt) -> Span:
         return self.source.header(node) if isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.With)) else self.source.span(node)
 
-    @staticmethod
-    def _fix(hit: Hit) -> Fix | None:
-        return hit.fix() if hit.fix is not None else None
+    def _fix(self, hit: Hit) -> Fix | None:
+        return hit.fix() if self.fixes and hit.fix is not None else None
 
 
 class _TimedCheck(_FileCheck):

@@ -67,7 +67,7 @@ class Plugin:
         rules = self.rules or registry.select(settings)
         source = Source.from_lines(self.filename, self.lines, self.tree)
         with engine.paused_collector():  # it would walk over all that flake8 holds, again and again
-            report = engine.check_source(source, rules, settings)
+            report = engine.check_source(source, rules, settings, fixes=False)
         if "astroid" in sys.modules:
             _settle()
         if self.baseline is not None:

@@ -14,6 +14,8 @@ import ast
 import bisect
 import codecs
 import io
+import itertools
+import operator
 import re
 import tokenize
 import warnings
@@ -117,7 +119,10 @@ class Source:
     @cached_property
     def line_starts(self) -> list[int]:
         """Offset of the first code point of every line."""
-        return [0, *(found.end() for found in LINE_END.finditer(self.text))]
+        if "\r" in self.text:
+            return [0, *(found.end() for found in LINE_END.finditer(self.text))]
+        lengths = map(len, self.text.split("\n")[:-1])  # no step of which runs Python code: every file with a finding asks
+        return [0, *map(operator.add, itertools.accumulate(lengths), itertools.count(1))]
 
     def line(self, number: int) -> str:
         """Text of the 1-based line without its line end; empty where there is no such line."""

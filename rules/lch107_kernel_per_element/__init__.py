@@ -25,6 +25,7 @@ rule = Rule(
 
 _KERNEL = re.compile(r"kernel$|_kernel_|^_?triton_|_triton$")
 
+_SUBSCRIPT_CALLED = re.compile(r"\]\s*\(")
 _PARTS = re.compile(r"layer|level|stage|step|group|chunk")  # as many turns as the configuration says, or as memory allows
 
 
@@ -40,12 +41,16 @@ def check_grid(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
 @rule.on(ast.For)
 def check_helper(node: ast.For, ctx: Context) -> Iterator[Outcome]:
     """A function of this file that launches a kernel and nothing else of weight, called in a loop."""
-    if _PARTS.search(f"{ctx.text(node.target)} {ctx.text(node.iter)}") or loops.heavy_call(node, ctx) is not None:
+    if not _SUBSCRIPT_CALLED.search(ctx.source.text):
+        return  # no function of this file launches a kernel
+    called = [(call, call.func.id) for call in loops.calls_in(node) if isinstance(call.func, ast.Name)]
+    launching = [(call, name) for call, name in called if _launches(name, ctx)]
+    if not launching or _PARTS.search(f"{ctx.text(node.target)} {ctx.text(node.iter)}") or loops.heavy_call(node, ctx) is not None:
         return  # turns of that kind do more than launch what the helper launches
     inner = [item for statement in node.body for item in walk(statement) if isinstance(item, ast.For)]
-    for call in loops.calls_in(node):
-        if isinstance(call.func, ast.Name) and _launches(call.func.id, ctx) and not any(call in loops.calls_in(loop) for loop in inner):
-            yield from _judge(call, call.func.id, node, ctx, Level.INFERRED)
+    for call, name in launching:
+        if not any(call in loops.calls_in(loop) for loop in inner):
+            yield from _judge(call, name, node, ctx, Level.INFERRED)
             return
 
 
