@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from launchlint import suppress
 from launchlint.context import SiteContext
+from launchlint.conversions import guards_of_conversions
 from launchlint.guards import Guard, guards_before, guards_of, guards_of_returns, guards_of_switches
 from launchlint.hot import GENERATION, FileSummary, Graph, Verdict, summarize
 from launchlint.hot.roles import cold_path, kernel_path, other_device
@@ -319,7 +320,7 @@ class _FileCheck:
         self._evaluate(scope, flow)
         owner = scope.owner.node if scope.owner is not None else None
         qualname = f"{self.project.module(self.source.path)}.{scope.qualname}"
-        facts = FunctionFacts(qualname, scope.node, owner, verdict.heat, verdict.reason, verdict.chain, verdict.per)
+        facts = FunctionFacts(qualname, scope.node, owner, verdict.heat, verdict.reason, verdict.chain, verdict.per, verdict.turns)
         candidates: list[_Candidate] = []
         for site in sorted(scope.sites, key=lambda site: (site.node.lineno, site.node.col_offset)):  # type: ignore[attr-defined]
             heat = _heat_at(verdict, site)
@@ -369,7 +370,9 @@ class _FileCheck:
         owner = context.scope.owner
         switches = guards_of_switches(site.frame, owner.methods.get("__init__"), owner.stores) if owner is not None else ()
         said = remarks_on(self.source, site.statement, site.frame, _definitions_around(context.scope))
-        for guard in itertools.chain(around, guards_before(outcome.node, site.statement), earlier, of_function, switches, said):
+        converted = guards_of_conversions(outcome.node, site.frame) if rule.meta.group == _UPLOADS else ()
+        before = guards_before(outcome.node, site.statement)
+        for guard in itertools.chain(around, before, earlier, of_function, switches, said, converted):
             if guard.effect == "allow":
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 self.allowed.setdefault(span, (Finding(rule.meta.code, span, outcome.message, confidence), f"region: {guard.name}"))
@@ -393,9 +396,12 @@ class _FileCheck:
 
     @staticmethod
     def _ahead_of_tokens(context: SiteContext) -> Iterator[Guard]:
-        """What runs once for a whole generation, and not in a loop: hundreds of tokens follow it."""
-        if context.function.per == GENERATION and not context.loops():
-            yield Guard("lower", "once ahead of a whole generation")
+        """What runs once for a whole generation, and not in a loop: hundreds of tokens, or all time steps, share it."""
+        if context.function.per == GENERATION:
+            turns = context.function.turns
+            loops = [loop for loop in context.loops() if turns is None or any(first == loop.lineno for first, _ in turns)]
+            if not loops:
+                yield Guard("lower", "once ahead of a whole generation")
 
     def _compiled(self, rule: Rule, scope: Scope) -> Iterator[Guard]:
         """`@torch.compile` unrolls the loop and launches what it makes of all its turns."""

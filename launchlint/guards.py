@@ -23,7 +23,7 @@ _DEBUG = re.compile(
     re.I,
 )
 _RARE = re.compile(
-    r"profil|benchmark|warmup|warm_up|dummy|isEnabledFor|should_log|is_logging|is_compiling|is_tracing|is_exporting|is_scripting|is_fx|is_torchdynamo",
+    r"profil|benchmark|warmup|warm_up|dummy|isEnabledFor|should_log|is_logging|is_compiling|is_tracing|is_exporting|is_in_onnx_export|is_scripting|is_fx|is_torchdynamo",
     re.I,
 )
 _CAPTURE = re.compile(r"capturing|is_capture|capture_mode|in_capture", re.I)

@@ -116,7 +116,8 @@ class FunctionFacts:
     heat: Heat
     reason: str  # one sentence: the role, the chain's start, or what made it cold
     chain: tuple[str, ...]  # root first
-    per: str = "step"  # layer | step | request | iteration | batch | token
+    per: str = "step"  # layer | step | request | iteration | batch | token | generation
+    turns: tuple[tuple[int, int], ...] | None = None  # where it runs once for a generation, the loops that run often; None: any
 
 
 @dataclass(frozen=True, slots=True)

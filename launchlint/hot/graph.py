@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 from launchlint.hot import roles
 from launchlint.hot.roles import BaseRoot, Framework, Globs, Root
-from launchlint.hot.summary import IN_TRAINING, LOOP_OWNERS, MENTIONED, ONCE, RARELY, ClassSummary, FileSummary, FunctionSummary
+from launchlint.hot.summary import IN_STEPS, IN_TRAINING, LOOP_OWNERS, MENTIONED, ONCE, RARELY, ClassSummary, FileSummary, FunctionSummary
 from launchlint.model import Heat
 
 FALLBACK_CLASSES = 3
 TRAINING = Root("it holds a training loop", "iteration")
-GENERATION = "generation"  # `per` of what runs once ahead of a loop over tokens
+GENERATION = "generation"  # `per` of what runs once around a loop over tokens or over time steps
+_AROUND = 2  # calls inside one file between a function that runs once and the loop over time steps
 _FAMILY_LIMIT = 400
 _BASE_LIMIT = 12
 
@@ -64,6 +65,7 @@ class Verdict:
     per: str = "step"
     lines: tuple[tuple[int, int], ...] = ()  # where only these loops are hot
     steps: tuple[tuple[int, str], ...] = ()  # the links of the chain in the same file: line of the definition, name
+    turns: tuple[tuple[int, int], ...] | None = None  # the only loops that make what runs once run often; None: any loop
 
 
 class Graph:
@@ -99,6 +101,9 @@ class Graph:
         self._lines: dict[int, dict[tuple[int, str], int]] = {}
         self._index()
         self.roots = self._find_roots()
+        self._around = self._find_around()
+        self._forget_habits()
+        self._late: set[tuple[int, int]] = set()  # reached only from what runs once around a loop
         self._spread()
 
     # ---------------------------------------------------------------- index
@@ -327,28 +332,67 @@ class Graph:
         if function.parent_index >= 0:
             return None
         if roles.ROOT_FUNCTION.match(function.name):
-            return Root(f"{function.name} runs every step, by its name")
+            return Root(f"{function.name} runs every step, by its name", is_habit=True)
         if function.class_index >= 0 and roles.ROOT_METHOD.match(function.name):
             described = self.class_at((key[0], function.class_index))
             for name in (described.name, *(base.rpartition(".")[2] for base in described.bases)):
                 if roles.ROOT_CLASS.search(name):
-                    return Root(f"{function.name} of {_article(name)} runs every step, by convention")
+                    return Root(f"{function.name} of {_article(name)} runs every step, by convention", is_habit=True)
         return None
 
     # ---------------------------------------------------------------- walk
 
+    def _find_around(self) -> set[tuple[int, int]]:
+        """Functions with a loop over time steps, and those in their file that lead to one: they run once for all its turns."""
+        found: set[tuple[int, int]] = set()
+        for number, file in enumerate(self.files):
+            around = {index for index, function in enumerate(file.functions) if function.step_lines}
+            if around:  # a diffusion at every token is no prologue
+                inside = {spelled.removeprefix("self.") for each in file.functions for spelled, flags in each.calls if flags & IN_TRAINING}
+                around = {index for index in around if file.functions[index].name not in inside}
+            for _ in range(_AROUND if around else 0):
+                names = {file.functions[index].name for index in around}
+                around |= {index for index, function in enumerate(file.functions) if _calls_once(function, names)}
+            found |= {(number, index) for index in around}
+        return found
+
+    def _forget_habits(self) -> None:
+        """Take out roots by habit whose callers, as far as their file shows them, all run once around a loop: `prepare_rows` that a
+        pipeline calls ahead of its time steps."""
+        once = self._around | {key for key, root in self.roots.items() if root.per == GENERATION}
+        for number in sorted({number for number, _ in once}):
+            functions = self.files[number].functions
+            habits = [index for index in range(len(functions)) if (root := self.roots.get((number, index))) and root.is_habit]
+            for _ in range(_AROUND):
+                for index in habits:
+                    name = functions[index].name
+                    callers = [caller for caller in range(len(functions)) if _calls(functions[caller], name)]
+                    if callers and all((number, caller) in once and _calls_once(functions[caller], {name}) for caller in callers):
+                        once.add((number, index))
+                        self.roots.pop((number, index), None)
+
+    def _runs_once(self, key: tuple[int, int]) -> bool:
+        """True for a function that runs once around a loop over tokens or over time steps."""
+        return key in self._around or (key in self.roots and self.roots[key].per == GENERATION)
+
     def _spread(self) -> None:
         for key in self.roots:
             self.parents[key] = (None, "root")
-        late = [key for key, root in self.roots.items() if root.per == GENERATION]
-        self._walk(key for key, root in self.roots.items() if root.per != GENERATION)
-        self._walk(late)  # so that whatever also runs more often is known by that
+        late: list[tuple[int, int]] = []
+        self._walk(self.roots, late)
+        self._late = set(self.parents)
+        self._walk(late, None)  # so that whatever also runs more often is known by that
+        self._late = set(self.parents) - self._late
 
-    def _walk(self, roots: Iterable[tuple[int, int]]) -> None:
+    def _walk(self, roots: Iterable[tuple[int, int]], late: list[tuple[int, int]] | None) -> None:
+        """Walk outward; what a function calls once around a loop is left for `late`."""
         pending = collections.deque(roots)
         while pending:
             key = pending.popleft()
-            for target, kind in self._edges(key):
+            runs_once = late is not None and self._runs_once(key)
+            if late is not None and runs_once:
+                late.append(key)
+            for target, kind in self._edges_at_first(key) if runs_once else self._edges(key):
                 if kind == "mention":
                     self.mentioned.add(target)
                 else:
@@ -362,24 +406,30 @@ class Graph:
                 self.parents[target] = (key, kind)
                 pending.append(target)
 
+    def _edges_at_first(self, key: tuple[int, int]) -> Iterator[tuple[tuple[int, int], str]]:
+        """What a function that runs once around a loop calls in that loop, and what leads there."""
+        yield from self._edges(key, IN_STEPS)
+        yield from ((target, kind) for target, kind in self._edges(key) if target in self._around)
+
     @staticmethod
     def _owns_loop(function: FunctionSummary, root: Root) -> bool:
         """True where only the loop of a root is hot: it trains, or it is the loop over tokens."""
         return root is TRAINING or (bool(function.training_lines) and function.name in LOOP_OWNERS)
 
-    def _edges(self, key: tuple[int, int]) -> Iterator[tuple[tuple[int, int], str]]:
+    def _edges(self, key: tuple[int, int], only: int = 0) -> Iterator[tuple[tuple[int, int], str]]:
+        """What a function leads to, and how; with `only` what stands in a loop of that kind."""
         file_number = key[0]
         function = self.function(key)
         only_loop = key in self.roots and self._owns_loop(function, self.roots[key])
         for spelled, flags in function.calls:
-            if flags & RARELY or (only_loop and not flags & IN_TRAINING):
+            if flags & RARELY or (only_loop and not flags & IN_TRAINING) or flags & only != only:
                 continue
             kind = "once" if flags & ONCE else "mention" if flags & MENTIONED else "call"
             for target, how in self._targets(file_number, key, function, spelled, bool(flags & MENTIONED)):
                 if kind == "once" and (self.is_weak(target) or self.function(target).name == "__init__"):
                     continue
                 yield target, how if how != "call" else kind if kind != "once" else "call"
-        if function.class_index >= 0:
+        if function.class_index >= 0 and not only:
             for name in function.loads:
                 for target in self._members((file_number, function.class_index), name, overrides=False):
                     if name in self.class_at((target[0], self.function(target).class_index)).properties:
@@ -705,6 +755,18 @@ class Graph:
             current = self.parents[current][0] if current in self.parents else None
         return None
 
+    def _per(self, key: tuple[int, int]) -> str:
+        """How often a hot function runs."""
+        if key in self._late or self._runs_once(key):
+            return GENERATION
+        root = self.root_of(key)
+        return root.per if root is not None and root.per != GENERATION else "step"
+
+    def _turns(self, key: tuple[int, int]) -> tuple[tuple[int, int], ...] | None:
+        """The loops over time steps of a function that runs once around one, or is called by such; None for all others."""
+        way = self.way(key)
+        return self.function(key).step_lines if any(step in self._around for step in way) else None
+
     def verdict(self, key: tuple[int, int]) -> Verdict:
         """Heat, reason and chain of a function."""
         known = self._verdicts.get(key)
@@ -723,13 +785,12 @@ class Graph:
         if key in self.roots:
             root = self.roots[key]
             lines = function.training_lines if self._owns_loop(function, root) else ()
-            return Verdict(Heat.ROLE, root.reason, self.chain(key), root.per, lines, self._steps(key))
+            return Verdict(Heat.ROLE, root.reason, self.chain(key), self._per(key), lines, self._steps(key), self._turns(key))
         if key in self.parents:
             found = self.root_of(key)
-            per = found.per if found is not None else "step"
             chain = self.chain(key)
             reason = f"reached from {chain[0]}" + (f", since {found.reason}" if found is not None and found.reason else "")
-            return Verdict(Heat.REACHED, reason, chain, per, (), self._steps(key))
+            return Verdict(Heat.REACHED, reason, chain, self._per(key), (), self._steps(key), self._turns(key))
         if self.is_weak(key):
             return Verdict(Heat.COLD, f"{function.name} runs rarely, by its name, and nothing hot calls it")
         if roles.HOT_NAME.match(function.name):
@@ -778,6 +839,17 @@ class Graph:
                 for name in {spelled.removeprefix("self.") for spelled, _ in function.calls}:
                     known[name].append(index)
         return known
+
+
+def _calls_once(caller: FunctionSummary, names: set[str]) -> bool:
+    """True if `caller` calls one of these functions of its file, and not in a loop over time steps."""
+    flags = [flags for spelled, flags in caller.calls if not flags & (MENTIONED | RARELY) and spelled.removeprefix("self.") in names]
+    return bool(flags) and not any(each & (IN_STEPS | IN_TRAINING) for each in flags)
+
+
+def _calls(caller: FunctionSummary, name: str) -> bool:
+    """True if `caller` calls a function of its file or a method of its class by this name."""
+    return any(not flags & MENTIONED and spelled.removeprefix("self.") == name for spelled, flags in caller.calls)
 
 
 def _calls_rarely(caller: FunctionSummary, name: str) -> bool:

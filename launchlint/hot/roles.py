@@ -139,6 +139,7 @@ class Root:
     reason: str
     per: str = "step"
     off_launch_path: bool = False  # runs in a thread of its own, where waiting is the design
+    is_habit: bool = False  # a name says so, and whoever calls it knows better
 
 
 @dataclass(frozen=True, slots=True)

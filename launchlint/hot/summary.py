@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from launchlint.guards import is_kept_for_good, is_once_test, rest_is_rare
+from launchlint.hot.denoising import walks_time_steps
 from launchlint.names import Names, dotted, last_name, spell
 from launchlint.rule import FunctionNode
 from launchlint.scan import BLOCKS, CACHES, FUNCTIONS, bodies, child_fields, decorator_names, is_kernel, is_kernel_file
@@ -21,6 +22,7 @@ from launchlint.trees import children
 
 ONCE = 1  # the call stands behind a test that lets it run once
 IN_TRAINING = 4  # the call stands in a loop that trains, or in the loop of a function that owns one
+IN_STEPS = 16  # the call stands in a loop over the time steps of a diffusion process
 RARELY = 8  # the call stands behind a test for warm-up, profiling or a dummy run
 MENTIONED = 2  # named, not called: a callback, a partial, a thread's target
 
@@ -66,6 +68,7 @@ class FunctionSummary:
     is_kernel: bool = False
     is_cached: bool = False
     training_lines: tuple[tuple[int, int], ...] = ()  # loops that train, or walk a data loader
+    step_lines: tuple[tuple[int, int], ...] = ()  # loops over the time steps of a diffusion process
 
 
 @dataclass(slots=True)
@@ -119,15 +122,15 @@ _class_fields = operator.attrgetter(*(item.name for item in fields(ClassSummary)
 
 
 def _read_function(index: int, plain: Any, classes: int) -> FunctionSummary:
-    name, qualname, line, end, owner, parent, decorators, calls, parameters, made, returns, loads, kernel, cached, lines = plain
+    name, qualname, line, end, owner, parent, decorators, calls, parameters, made, returns, loads, kernel, cached, lines, turns = plain
     if not (isinstance(line, int) and isinstance(end, int) and -1 <= owner < classes and -1 <= parent < index):
         raise ValueError("no function")
     shared = _shared_calls()
     read_calls = tuple([shared.setdefault(call, call) for call in [(_word(spelled), int(flags)) for spelled, flags in calls]])
-    read_lines = tuple((int(first), int(last)) for first, last in lines)
+    read_lines = [tuple((int(first), int(last)) for first, last in each) for each in (lines, turns)]
     return FunctionSummary(
         *(_word(name), _word(qualname), line, end, owner, parent, _words(decorators), read_calls, _table(parameters), _table(made)),
-        *(_word(returns), _words(loads), bool(kernel), bool(cached), read_lines),
+        *(_word(returns), _words(loads), bool(kernel), bool(cached), *read_lines),
     )
 
 
@@ -276,9 +279,9 @@ class _Walk:
                     calls, loads = self.top_calls, set()
                 elif kind is ast.Import or kind is ast.ImportFrom:
                     self.names.add(node)
-                elif (kind is ast.For or kind is ast.While) and function >= 0 and self._loop(node, function):
+                elif (kind is ast.For or kind is ast.While) and function >= 0 and (turns := self._loop(node, function)):
                     outer.append((stack, function, owner, flags))
-                    stack, flags = _children(node), flags | IN_TRAINING
+                    stack, flags = _children(node), flags | turns
                 else:
                     if kind is ast.Return:
                         self._mention(node.value, calls)
@@ -404,13 +407,18 @@ class _Walk:
         if found and found not in known and len(known) < 8:
             attributes[name] = (*known, found)
 
-    def _loop(self, node: ast.For | ast.While, function: int) -> bool:
-        owns = node.__class__ is ast.While and self.summary.functions[function].name in LOOP_OWNERS
+    def _loop(self, node: ast.For | ast.While, function: int) -> int:
+        """What the calls in a loop are marked with; the loop is noted with its function."""
+        found = self.summary.functions[function]
+        lines = ((node.lineno, node.end_lineno or node.lineno),)
+        owns = node.__class__ is ast.While and found.name in LOOP_OWNERS
         if owns or _walks_loader(node) or (self.may_train and _is_training(node)):
-            found = self.summary.functions[function]
-            found.training_lines += ((node.lineno, node.end_lineno or node.lineno),)
-            return True
-        return False
+            found.training_lines += lines
+            return IN_TRAINING
+        if walks_time_steps(node):
+            found.step_lines += lines
+            return IN_STEPS
+        return 0
 
     def _finish(self) -> FileSummary:
         summary = self.summary

@@ -133,6 +133,9 @@ TENSOR_ONLY = frozenset(
 )
 
 
+_ENCODING = "BatchEncoding"  # what tokenizers give
+
+
 class Outside(Protocol):
     """What lives in other modules. Every answer may be NOTHING."""
 
@@ -463,6 +466,8 @@ class Evaluator(ABC):
                 return self._tensor_attribute(base, name)
             case Kind.ARRAY:
                 return Value(Kind.LIST, element=SCALAR) if name == "shape" else SCALAR if name in ("size", "ndim", "nbytes") else ARRAY
+            case Kind.DICT if base.class_name == _ENCODING and base.element is not None and name != "shape":
+                return base.element  # its keys are attributes
             case Kind.OBJECT if base.class_name:
                 found = self.attribute_of(base.class_name, name)
                 if found.kind is not Kind.UNKNOWN and not (found == TENSOR and value_of_name(name) is not NOTHING):
@@ -569,6 +574,8 @@ class Evaluator(ABC):
             known = self._library_call(canonical, expr, arguments, keywords, env)
             if known is not None:
                 return known
+        if (tokens := self._tokens(expr, env)) is not None:
+            return tokens
         if "h2d" in last_name(function):  # an upload helper, named after what it does
             return Value(Kind.TENSOR, Device.DEVICE, by_name=True, origin=Origin(expr.lineno, f"{last_name(function)}()"))
         if isinstance(function, ast.Attribute):
@@ -577,6 +584,17 @@ class Evaluator(ABC):
             return self._named_call(expr, function.id, canonical, arguments)
         self.evaluate(function, env)
         return NOTHING
+
+    def _tokens(self, expr: ast.Call, env: Environment) -> Value | None:
+        """`tokenizer(text, return_tensors="pt")`: tokenizers and processors give tensors on the host unless told otherwise."""
+        asked = keyword(expr, "return_tensors")
+        if not isinstance(asked, ast.Constant) or asked.value != "pt" or has_splat(expr):
+            return None
+        told = keyword(expr, "device")
+        origin = Origin(expr.lineno, 'return_tensors="pt"' + (" without a device" if told is None else ""))
+        device = Device.HOST if told is None else self.device(told, env)
+        element = Value(Kind.TENSOR, device, False if device is Device.HOST else None, by_name=True, origin=origin)
+        return Value(Kind.DICT, class_name=_ENCODING, element=element, origin=origin)
 
     def _library_call(
         self, canonical: str, expr: ast.Call, arguments: list[Value], keywords: dict[str | None, Value], env: Environment
@@ -901,6 +919,10 @@ class Evaluator(ABC):
                     return Value(Kind.LIST, element=SCALAR)
                 case "items":
                     return Value(Kind.LIST, element=Value(Kind.TUPLE, elements=(SCALAR, inner)))
+                case "to" if expr.args and inner.kind is Kind.TENSOR:
+                    device = self.device(expr.args[0], env)
+                    moved = inner.but(device=device, pinned=None, origin=Origin(expr.lineno, ".to()"))
+                    return receiver.but(element=moved) if device is not Device.UNKNOWN else receiver
                 case _:
                     return NOTHING
         match name:

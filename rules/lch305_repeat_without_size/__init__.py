@@ -73,7 +73,13 @@ def _looks_like_number(repeats: ast.expr, ctx: Context) -> bool:
         return True
     if isinstance(repeats, ast.Attribute) and dotted(repeats.value) == "self" and _CONFIGURED.search(repeats.attr):
         return True
-    text = ctx.text(repeats)
+    if _is_number_name(ctx.text(repeats)):
+        return True
+    bound = [each.value for each in ctx.assigned(repeats.id) if isinstance(each, ast.Assign)] if isinstance(repeats, ast.Name) else []
+    return bool(bound) and all(isinstance(value, ast.Constant) or _is_number_name(ctx.text(value)) for value in bound)
+
+
+def _is_number_name(text: str) -> bool:
     return bool(_NUMBER_NAME.search(text)) and not _TENSOR_NAME.search(text)
 
 

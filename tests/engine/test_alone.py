@@ -72,9 +72,9 @@ def test_the_collector_rests_in_the_plugin_and_wakes_after(monkeypatch: pytest.M
     real = engine.check_source
     seen: list[bool] = []
 
-    def note(source: Source, *rest: object) -> FileReport:
+    def note(source: Source, *rest: object, **options: object) -> FileReport:
         seen.append(gc.isenabled())
-        return real(source, *rest)  # type: ignore[arg-type]
+        return real(source, *rest, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(engine, "check_source", note)
     assert gc.isenabled()

@@ -1,0 +1,39 @@
+"""Loops over the time steps of a diffusion process: what stands around one runs once for a whole image or clip.
+
+The loop is told by what it walks (`for i, t in enumerate(timesteps)`) together with what it calls: a loop over the time
+steps of a sequence calls no model.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from launchlint.names import dotted
+from launchlint.trees import children, walk
+
+_WALKED = re.compile(r"time_?steps|inference_steps|diffusion_steps|denois|sigmas")
+_CALLED = re.compile(r"transformer|unet|model|estimator|denois|diffus|scheduler|predict|(^|[._])(net|dit)$")
+_BUDGET = 4000  # nodes of a loop's body
+
+
+def walks_time_steps(loop: ast.For | ast.While) -> bool:
+    """True for a loop over time steps that calls a model or a scheduler at each."""
+    if not isinstance(loop, ast.For) or not any(_WALKED.search(_name_of(part)) for part in walk(loop.iter)):
+        return False
+    pending: list[ast.AST] = list(loop.body)
+    for _ in range(_BUDGET):
+        if not pending:
+            break
+        node = pending.pop()
+        if node.__class__ is ast.Call and _CALLED.search(dotted(node.func)):  # type: ignore[attr-defined]
+            return True
+        pending += children(node)
+    return False
+
+
+def _name_of(node: ast.AST) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
