@@ -14,9 +14,9 @@ from launchlint.trees import walk
 def guards_of_conversions(node: ast.AST, frame: Frame | None) -> Iterator[Guard]:
     """The tests around an upload that ask whether what is uploaded is a tensor already."""
     while frame is not None:
-        if isinstance(frame.node, (ast.If, ast.IfExp)) and (asked := _asked(frame.node.test, frame.part)):
-            if any(isinstance(part, (ast.Name, ast.Attribute)) and dotted(part) == asked for part in walk(node)):
-                yield Guard("lower", f"only where `{asked}` comes in as no tensor")
+        asked = _asked(frame.node.test, frame.part) if isinstance(frame.node, (ast.If, ast.IfExp)) else ""
+        if asked and any(isinstance(part, (ast.Name, ast.Attribute)) and dotted(part) == asked for part in walk(node)):
+            yield Guard("lower", f"only where `{asked}` comes in as no tensor")
         frame = frame.outer
 
 

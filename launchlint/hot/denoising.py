@@ -26,7 +26,7 @@ def walks_time_steps(loop: ast.For | ast.While) -> bool:
         if not pending:
             break
         node = pending.pop()
-        if node.__class__ is ast.Call and _CALLED.search(dotted(node.func)):  # type: ignore[attr-defined]
+        if node.__class__ is ast.Call and _CALLED.search(dotted(node.func)):
             return True
         pending += children(node)
     return False

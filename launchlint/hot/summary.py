@@ -127,10 +127,10 @@ def _read_function(index: int, plain: Any, classes: int) -> FunctionSummary:
         raise ValueError("no function")
     shared = _shared_calls()
     read_calls = tuple([shared.setdefault(call, call) for call in [(_word(spelled), int(flags)) for spelled, flags in calls]])
-    read_lines = [tuple((int(first), int(last)) for first, last in each) for each in (lines, turns)]
+    training, stepping = (tuple((int(first), int(last)) for first, last in each) for each in (lines, turns))
     return FunctionSummary(
         *(_word(name), _word(qualname), line, end, owner, parent, _words(decorators), read_calls, _table(parameters), _table(made)),
-        *(_word(returns), _words(loads), bool(kernel), bool(cached), *read_lines),
+        *(_word(returns), _words(loads), bool(kernel), bool(cached), training, stepping),
     )
 
 
