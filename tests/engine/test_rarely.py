@@ -717,6 +717,25 @@ def prepare_rows(device: torch.device):
 
 def convert_and_export_rows(device: torch.device):
     return torch.tensor([1, 2], device=device)
+
+
+def add_dummies_to_rows(device: torch.device):
+    return torch.tensor([1, 2], device=device)
+
+
+class RowMonitor:
+    def get_rows(self, device: torch.device):
+        return torch.tensor([1, 2], device=device)
+
+
+class PerturbRows:
+    def update_rows(self, device: torch.device):
+        return torch.tensor([1, 2], device=device)
+
+
+class RowPerturbation:
+    def update_rows(self, device: torch.device):
+        return torch.tensor([1, 2], device=device)  #>
 """
 
 
