@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from launchlint import suppress
+from launchlint.alternatives import fallback_definitions
 from launchlint.context import SiteContext
 from launchlint.conversions import guards_of_conversions
+from launchlint.generation import guards_of_generation
 from launchlint.guards import Guard, guards_before, guards_of, guards_of_returns, guards_of_switches
-from launchlint.hot import GENERATION, FileSummary, Graph, Verdict, summarize
+from launchlint.hot import FileSummary, Graph, Verdict, summarize
 from launchlint.hot.roles import cold_path, kernel_path, other_device
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
 from launchlint.modules import module_of
@@ -44,6 +46,7 @@ _UNKNOWN = Verdict(Heat.NOTHING, "not part of a function")
 _UPLOADS = "uploads"
 _LAUNCHES = "launches"
 REPLACING = Pattern(r"use_\w*_implementation$|use_kernel\w*$|\w*_from_hub$|register_\w*_implementation$")
+COMPILING = Pattern(r"(^|_)torch_compile$|^torch\.compile$")
 CLOSER_FILES = 50  # below, functions with a finding are looked at again with what unchecked modules of the package say
 FEW_FILES = 50  # below, neither more processes nor a cache would pay
 
@@ -254,6 +257,7 @@ class _FileCheck:
         self.callers = project.callers(source.path)
         self._flow: Flow | None = None
         self._closer_flow: Flow | None = None
+        self._fallbacks: dict[int, str] | None = None
         self._evaluated: list[Scope] = []
         self._noted = 0  # how much of the trace is about earlier functions
 
@@ -366,13 +370,14 @@ class _FileCheck:
         around = guards_of(site.frame, self.settings.allow_regions, _functions_around(context.scope))
         earlier = guards_of_returns(context.scope.node, site.statement.lineno)
         lowered = ""
-        of_function = itertools.chain(self._replaced(context.scope), self._ahead_of_tokens(context), self._compiled(rule, context.scope))
+        of_function = itertools.chain(self._replaced(context.scope), self._fallback(context.scope), self._compiled(rule, context.scope))
         owner = context.scope.owner
         switches = guards_of_switches(site.frame, owner.methods.get("__init__"), owner.stores) if owner is not None else ()
+        around_tokens = guards_of_generation(context, context.scope.node, site.statement.lineno)
         said = remarks_on(self.source, site.statement, site.frame, _definitions_around(context.scope))
         converted = guards_of_conversions(outcome.node, site.frame) if rule.meta.group == _UPLOADS else ()
         before = guards_before(outcome.node, site.statement)
-        for guard in itertools.chain(around, before, earlier, of_function, switches, said, converted):
+        for guard in itertools.chain(around, before, earlier, of_function, around_tokens, switches, said, converted):
             if guard.effect == "allow":
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 self.allowed.setdefault(span, (Finding(rule.meta.code, span, outcome.message, confidence), f"region: {guard.name}"))
@@ -394,18 +399,21 @@ class _FileCheck:
                 if REPLACING.search(name):
                     yield Guard("lower", f"the reference that @{name} replaces")
 
-    @staticmethod
-    def _ahead_of_tokens(context: SiteContext) -> Iterator[Guard]:
-        """What runs once for a whole generation, and not in a loop: hundreds of tokens, or all time steps, share it."""
-        if context.function.per == GENERATION:
-            turns = context.function.turns
-            loops = [loop for loop in context.loops() if turns is None or any(first == loop.lineno for first, _ in turns)]
-            if not loops:
-                yield Guard("lower", "once ahead of a whole generation")
+    def _fallback(self, scope: Scope) -> Iterator[Guard]:
+        """A function that the file defines again for installations without some library, or one that is called a fallback."""
+        if self._fallbacks is None:
+            self._fallbacks = fallback_definitions(self.source.tree)
+        for node in _functions_around(scope):
+            if reason := self._fallbacks.get(node.lineno):
+                yield Guard("lower", reason)
+            elif node.name.endswith("_fallback"):
+                yield Guard("lower", f"`{node.name}` is a fallback, by its name")
 
     def _compiled(self, rule: Rule, scope: Scope) -> Iterator[Guard]:
-        """`@torch.compile` unrolls the loop and launches what it makes of all its turns."""
+        """`@torch.compile` unrolls the loop and launches what it makes of all its turns; on a class it compiles the module."""
         if rule.meta.group == _LAUNCHES:
+            if scope.owner is not None and any(COMPILING.search(name) for name in decorator_names(scope.owner.node)):
+                yield Guard("mute", f"`{scope.owner.node.name}` is compiled, which unrolls its loops")
             for node in _functions_around(scope):
                 for decorator in node.decorator_list:
                     called = decorator.func if isinstance(decorator, ast.Call) else decorator

@@ -23,7 +23,7 @@ _DEBUG = re.compile(
     re.I,
 )
 _RARE = re.compile(
-    r"profil|benchmark|warmup|warm_up|dummy|isEnabledFor|should_log|is_logging|is_compiling|is_tracing|is_exporting|is_in_onnx_export|is_scripting|is_fx|is_torchdynamo",
+    r"profil|skipped_iter|found_inf|benchmark|warmup|warm_up|dummy|isEnabledFor|should_log|is_logging|is_compiling|is_tracing|is_exporting|is_in_onnx_export|is_scripting|is_fx|is_torchdynamo",
     re.I,
 )
 _CAPTURE = re.compile(r"capturing|is_capture|capture_mode|in_capture", re.I)
@@ -94,8 +94,26 @@ def guards_of_returns(function: FunctionNode | None, line: int) -> Iterator[Guar
                     yield Guard("mute", f"runs once: it returns at once when `{_shorten(once)}`")
                 if negated and (_DEBUG.search(text) or _RARE.search(text)):
                     yield Guard("lower", f"only when `{_shorten(text)}`")
+                elif leave.value is None and (switch := _clears_itself(test, body[index + 1 :])):
+                    yield Guard("mute", f"runs once: it clears `{switch}`, without which it returns at once")
+                elif not negated and (statement.end_lineno or 0) < line and (empty := _nothing_there(statement, test, True)):
+                    yield Guard("lower", empty)
+                elif leave.value is not None and not negated and (statement.end_lineno or 0) < line and _NOT_CPU.search(text):
+                    yield Guard("lower", f"what is left when `{_shorten(text)}` has returned")
                 elif leave.value is not None and re.search(r"_cpu\(|_from_cpu|_on_host\(", _text(leave.value)):
                     yield Guard("lower", "the host's own copy is used first")
+
+
+def _clears_itself(test: ast.expr, rest: list[ast.stmt]) -> str:
+    """`_dump_path` of `if _dump_path is None: return`, where the function sets it to None and to nothing else."""
+    match test:
+        case ast.Compare(left=ast.Name() | ast.Attribute() as switch, ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
+            spelled = dotted(switch)
+            assigned = [node for node in _walk(rest) if isinstance(node, ast.Assign)]
+            stored = [node.value for node in assigned if any(dotted(target) == spelled for target in node.targets)]
+            if stored and all(isinstance(value, ast.Constant) and value.value is None for value in stored):
+                return spelled
+    return ""
 
 
 def _stays_set(test: ast.expr, rest: list[ast.stmt]) -> str:
@@ -149,7 +167,7 @@ def _guard(frame: Frame, allowed: tuple[str, ...]) -> Guard | None:
         case ast.With() | ast.AsyncWith() if frame.part == "body":
             return _region(node, allowed)
         case ast.If() | ast.IfExp() if frame.part in ("body", "orelse"):
-            return _branch(node, frame.part)
+            return _branch(node, frame.part, frame.outer)
         case ast.ExceptHandler():
             return Guard("mute", "only runs after an exception")
         case ast.Raise():
@@ -181,7 +199,7 @@ def _allows(expr: ast.expr, allowed: tuple[str, ...]) -> str:
     return name if name in allowed or name in ALLOW_CONTEXTS or dotted(called) in allowed else ""
 
 
-def _branch(node: ast.If | ast.IfExp, part: str) -> Guard | None:
+def _branch(node: ast.If | ast.IfExp, part: str, outer: Frame | None) -> Guard | None:
     test, negated = node.test, part == "orelse"
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, negated = test.operand, not negated
@@ -190,6 +208,8 @@ def _branch(node: ast.If | ast.IfExp, part: str) -> Guard | None:
             return Guard("mute", "on the way to raising an error")
         if part == "body" and (reason := _once(node)):
             return Guard("mute", reason)
+    if (empty := _nothing_there(node, test, negated)) and not _is_walked(test, outer):
+        return Guard("lower", empty)
     text = _text(test)
     if _is_periodic(test, text) and not negated:
         return Guard("mute", f"only when `{_shorten(text)}`")
@@ -208,6 +228,49 @@ def _branch(node: ast.If | ast.IfExp, part: str) -> Guard | None:
     if _DEBUG.search(text):
         return Guard("lower", f"only when `{_shorten(text)}`")
     return None
+
+
+def _nothing_there(node: ast.If | ast.IfExp, test: ast.expr, negated: bool) -> str:
+    """The branch for an empty collection: `x.max() if len(x) > 0 else torch.tensor(0)`, `if len(x) == 0:`, and the branch behind
+    `if self.parts: return self.parts[0]`, whose body shows that it is one."""
+    match test:
+        case ast.Compare(left=ast.Call(func=ast.Name(id="len"), args=[held]), ops=[asked], comparators=[ast.Constant(value=0)]):
+            if not isinstance(asked, (ast.Gt, ast.NotEq, ast.Eq)):
+                return ""
+            negated = negated is not isinstance(asked, ast.Eq)
+        case ast.Name() | ast.Attribute() if _indexes_first(node.orelse if test is not node.test else node.body, test):
+            held = test
+        case _:
+            return ""
+    return f"only without any of `{_shorten(_text(held))}`" if negated else ""
+
+
+def _is_walked(test: ast.expr, frame: Frame | None) -> bool:
+    """True where a test is about the item of a loop around it: that one item of many is empty is nothing rare."""
+    while frame is not None:
+        match frame.node:
+            case ast.For(target=target) | ast.AsyncFor(target=target):
+                targets = [target]
+            case ast.ListComp(generators=generators) | ast.SetComp(generators=generators) | ast.GeneratorExp(generators=generators):
+                targets = [generator.target for generator in generators]
+            case _:
+                targets = []
+        walked = {item.id for target in targets for item in walk(target) if isinstance(item, ast.Name)}
+        if any(isinstance(item, ast.Name) and item.id in walked for item in walk(test)):
+            return True
+        frame = frame.outer
+    return False
+
+
+def _indexes_first(branch: list[ast.stmt] | ast.expr, held: ast.expr) -> bool:
+    """True if a branch takes `held[0]`."""
+    spelled = dotted(held)
+    for root in branch if isinstance(branch, list) else [branch]:
+        for node in walk(root):
+            match node:
+                case ast.Subscript(value=value, slice=ast.Constant(value=0)) if dotted(value) == spelled:
+                    return True
+    return False
 
 
 def _tested_device(test: ast.expr) -> str:
@@ -253,6 +316,8 @@ def rest_is_rare(body: list[ast.stmt], is_rare_test: Callable[[ast.expr], bool])
 
 def _returns_kept(body: list[ast.stmt], index: int) -> str:
     """The table that a statement answers from if it holds the key, where what follows it puts the answer into that table."""
+    if kept := _kept_for(body, index):
+        return kept
     container, result = _looked_up(body, index)
     if container is None or result is None or not any(isinstance(node, ast.Name) for node in walk(result)):
         return ""
@@ -265,6 +330,9 @@ def _looked_up(body: list[ast.stmt], index: int) -> tuple[ast.expr | None, ast.e
     match body[index]:
         case ast.If(test=ast.Compare(ops=[ast.In()], comparators=[container]), body=[ast.Return(value=result)], orelse=[]):
             return (container, result) if result is not None and _mentions(result, dotted(container)) else (None, None)
+        case ast.If(test=ast.NamedExpr(target=ast.Name(id=name), value=asked), body=[*_, ast.Return(value=result)], orelse=[]):
+            if result is not None and _mentions(result, name):
+                return _table_of(asked), result
         case ast.If(
             test=ast.Compare(left=left, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]),
             body=[*_, ast.Return(value=result)],
@@ -275,6 +343,23 @@ def _looked_up(body: list[ast.stmt], index: int) -> tuple[ast.expr | None, ast.e
             if result is not None and name and _mentions(result, name):
                 return _table_of(source), result
     return None, None
+
+
+def _kept_for(body: list[ast.stmt], index: int) -> str:
+    """`self.bundle` behind `kept = self.bundle` and `if kept is not None and kept[0] == id(pool): return kept[1]`, where it is then set.
+
+    An identity, since a number that is kept beside a result may well be that of the step.
+    """
+    match body[index]:
+        case ast.If(
+            test=ast.BoolOp(op=ast.And(), values=[ast.Compare(left=ast.Name(id=name), ops=[ast.IsNot()]), ast.Compare() as same]),
+            body=[ast.Return(value=result)],
+            orelse=[],
+        ) if result is not None and _mentions(result, name):
+            source = dotted(_bound_before(body[:index], name) or result)
+            asks = any(isinstance(node, ast.Call) and last_name(node.func) == "id" for node in walk(same))
+            return source if asks and source.startswith("self.") and _stores(body[index + 1 :], ast.parse(source, mode="eval").body) else ""
+    return ""
 
 
 def _mentions(expr: ast.expr, spelled: str) -> bool:
@@ -299,13 +384,18 @@ def _table_of(value: ast.expr | None) -> ast.expr | None:
             return None
 
 
+def is_of_one_request(key: ast.expr) -> bool:
+    """True for keys such as `request.rid`: what is kept under them is made again for the next request."""
+    return bool(_PER_REQUEST.search(_text(key)))
+
+
 def _table_stores(body: list[ast.stmt]) -> Iterator[tuple[ast.expr, ast.expr]]:
     """`table[key] = value` for tables that outlive the call and keys that are not of one request: the table and the value."""
     for node in _walk(body):
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
-                    if isinstance(target, ast.Subscript) and _outlives(target.value) and not _PER_REQUEST.search(_text(target.slice)):
+                    if isinstance(target, ast.Subscript) and _outlives(target.value) and not is_of_one_request(target.slice):
                         yield target.value, value
                         yield from ((target.value, other) for other in targets if other is not target)
 

@@ -25,7 +25,7 @@ _HEAVY_NAMES = frozenset(
 )  # fmt: skip
 
 _HEAVY = Pattern(
-    r"(^|_)forward(_|$)|(^|_)run_(\w+_)?model$|(attention|_attn)(_func|_score|_varlen|_v\d+)*$|gemm|matmul|^interpolate$|^grid_sample$"
+    r"(^|_)forward(_|$)|(^|_)run_(\w+_)?model$|(attention|_attn)(_func|_score|_varlen|_v\d+)*$|gemm|matmul|_transform$|^interpolate$|^grid_sample$"
 )
 
 _SEEN_THROUGH = frozenset({"enumerate", "zip", "range", "reversed", "tqdm", "len", "list", "sorted"})
@@ -33,7 +33,7 @@ _SEEN_THROUGH = frozenset({"enumerate", "zip", "range", "reversed", "tqdm", "len
 # A loop over such a thing makes as many turns as the configuration says.
 _CONFIGURED = (
     "param_groups", "kv_cache_groups", "attn_groups", "num_layers", "self.layers", "n_layers", "num_heads", "kv_caches", "modules()",
-    "world_size", "num_stages", "tp_size", "cp_size", "ep_size", "pp_size", "num_shards", "depths",
+    "world_size", "num_stages", "codebooks", "tp_size", "cp_size", "ep_size", "pp_size", "num_shards", "depths",
 )  # fmt: skip
 
 
@@ -150,11 +150,13 @@ def walks_what_is_kept(loop: Loop, ctx: Context) -> bool:
 
 
 def walks_chunks(loop: Loop) -> bool:
-    """True for `range(start, stop, chunk)`: such a loop bounds memory, and its turns are as large as they can be."""
+    """True for `range(start, stop, chunk)` and `metadata.chunks`: such a loop bounds memory, and its turns are as large as they can be."""
     walked = loop.iter if isinstance(loop, (ast.For, ast.AsyncFor)) else None if isinstance(loop, ast.While) else loop.generators[0].iter
     match walked:
         case ast.Call(func=ast.Name(id="range"), args=[_, _, step]):
             return not isinstance(step, (ast.Constant, ast.UnaryOp))
+        case ast.Attribute(attr="chunks") | ast.IfExp(body=ast.Attribute(attr="chunks")):
+            return True
     return False
 
 
@@ -162,9 +164,20 @@ def carries_tensor(loop: ast.For | ast.While, ctx: Context) -> bool:
     """True where a turn needs a tensor that the turn before made (`state = state * decay + x`): such turns cannot be batched."""
     for node in loop.body:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if mentions(value, {name}) and ctx.value(value).is_tensor:
-                if _is_read_first(name, loop, node):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if ctx.value(value).is_tensor:
+                if (mentions(value, {name}) or _is_used(name, loop, node)) and _is_read_first(name, loop, node):
                     return True
+    return False
+
+
+def _is_used(name: str, loop: ast.For | ast.While, store: ast.stmt) -> bool:
+    """True if a statement of the turn ahead of `store` gives `name` to a call: `drawn = draw(previous)`, then `previous = drawn`."""
+    for node in loop.body:
+        if node is store:
+            return False
+        for call in walk(node):
+            if isinstance(call, ast.Call) and any(isinstance(item, ast.Name) and item.id == name for item in call.args):
+                return True
     return False
 
 
@@ -214,6 +227,7 @@ def calls_in(loop: Loop) -> Iterator[ast.Call]:
 def heavy_call(loop: Loop, ctx: Context) -> ast.Call | None:
     """A call in the loop's body that outweighs small launches: a matmul, a module, a collective; None if there is none."""
     operations = torch_operations()
+    walked = _walked_names(loop)
     for call in calls_in(loop):
         name = last_name(call.func)
         operation = operations.get(name)
@@ -223,6 +237,8 @@ def heavy_call(loop: Loop, ctx: Context) -> ast.Call | None:
             return call
         if isinstance(call.func, (ast.Subscript, ast.Call)):
             return call  # self.layers[i](x), getattr(module, name)(x)
+        if isinstance(call.func, ast.Name) and call.func.id in walked:
+            return call  # for norm in norms: norm(x)
         match call.func:
             case ast.Attribute(value=ast.Name(id="self"), attr=held) as called:
                 if ctx.value(called).kind is Kind.OBJECT or _is_held(held, ctx):
@@ -233,20 +249,37 @@ def heavy_call(loop: Loop, ctx: Context) -> ast.Call | None:
     return None
 
 
+def _walked_names(loop: Loop) -> set[str]:
+    """The targets of a loop."""
+    found: set[str] = set()
+    if isinstance(loop, (ast.For, ast.AsyncFor)):
+        _bound(loop.target, found)
+    return found
+
+
 def _is_held(attribute: str, ctx: Context) -> bool:
-    """True where the constructor of the class is given what it keeps under an attribute: called like a function, it is a module."""
+    """True where the constructor of the class is given what it keeps under an attribute, or announces an object of some class there:
+    called like a function, it is a module."""
     owner = ctx.function.class_node
     for item in owner.body if owner is not None else ():
         if isinstance(item, ast.FunctionDef) and item.name == "__init__":
             given = {argument.arg for argument in item.args.args}
-            return any(
-                isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in given and _stores(node, attribute)
-                for node in item.body
-            )
+            return any(_announces(node, attribute) or _keeps(node, attribute, given) for node in item.body)
     return False
 
 
-def _stores(node: ast.Assign, attribute: str) -> bool:
+def _announces(node: ast.stmt, attribute: str) -> bool:
+    """`self.transform: HadamardTransform | None = None`"""
+    if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Attribute) or node.target.attr != attribute:
+        return False
+    names = {item.id for item in walk(node.annotation) if isinstance(item, ast.Name)}
+    return any(name[:1].isupper() for name in names) and not names & {"Callable", "Any", "Tensor"}
+
+
+def _keeps(node: ast.stmt, attribute: str, given: set[str]) -> bool:
+    """`self.norm = norm` for a parameter `norm`."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Name) or node.value.id not in given:
+        return False
     return any(isinstance(target, ast.Attribute) and target.attr == attribute for target in node.targets)
 
 

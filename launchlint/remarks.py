@@ -17,12 +17,13 @@ from launchlint.rule import Frame
 from launchlint.source import Source
 
 _COPY = re.compile(
-    r"\b(d2h|h2d|device[- ]to[- ]host|host[- ]to[- ]device|sync|synch?roni[sz]\w+|(?<!non-)blocking|to the host|host read\w*|read-?back)\b|"
+    r"\b(d2h|h2d|[dh]->[dh]|device[- ]to[- ]host|(cpu|host) transfers?|host[- ]to[- ]device|sync|synch?roni[sz]\w+|(?<!non-)blocking|"
+    r"to the host|host read\w*|read-?back)\b|"
     r"\.(item|tolist|cpu|numpy)\(\)",
     re.I,
 )
 _ONE = re.compile(r"\b(one|once|single)\b", re.I)
-_MEANT = re.compile(r"\b(deliberate(ly)?|intentional(ly)?|on purpose|unavoidable)\b", re.I)
+_MEANT = re.compile(r"\b(deliberate(ly)?|intentional(ly)?|acceptable|on purpose|unavoidable)\b", re.I)
 _REPAIR = re.compile(
     r"\b(TODO|FIXME|XXX|HACK)\b|\bslow|optimi[sz]e|expensive|\bacross\b|\bavoid[^.]{0,30}(d2h|h2d|sync|cop|transfer|wait)", re.I
 )
@@ -33,6 +34,7 @@ _ASIDE = re.compile(
     r"\bfor (\w+ )?(testing|debugging)\b",
     re.I,
 )
+_ASIDE_OF_PATH = re.compile(r"\boff the (launch|critical|hot) path\b", re.I)
 _MAKES = re.compile(r"=\s*([\w.]+)\(")  # what an assignment calls
 _NEAR = 6  # lines above a statement in which a remark still speaks of it
 
@@ -54,6 +56,8 @@ def remarks_on(
         words = _FOR_DEBUGGING if isinstance(definition, ast.ClassDef) else _ASIDE  # "a reference class" is often the one that runs
         if (text := ast.get_docstring(definition)) and (found := words.search(text)):
             yield Guard("lower", f'the docstring of `{definition.name}` says "{" ".join(found.group().split())}"')
+        elif text and not isinstance(definition, ast.ClassDef) and _COPY.search(text) and _ASIDE_OF_PATH.search(text):
+            yield Guard("lower", f"the docstring of `{definition.name}` knows of the wait and keeps it off the path")
 
 
 def _speaks_of_cost(comments: list[str], *words: re.Pattern[str]) -> bool:
@@ -75,7 +79,8 @@ def _above_group(source: Source, line: int) -> list[str]:
             break
         if comments := _above(source, number):
             first = _MAKES.search(source.line(number))
-            return comments if made and first and made[1] == first[1] else []
+            same = made and first and made[1].rpartition(".")[2] == first[1].rpartition(".")[2]
+            return comments if same else []
     return []
 
 

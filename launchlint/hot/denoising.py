@@ -13,7 +13,7 @@ from launchlint.names import dotted
 from launchlint.trees import children, walk
 
 _WALKED = re.compile(r"time_?steps|inference_steps|diffusion_steps|denois|sigmas")
-_CALLED = re.compile(r"transformer|unet|model|estimator|denois|diffus|scheduler|predict|(^|[._])(net|dit)$")
+_CALLED = re.compile(r"forward|transformer|unet|model|estimator|denois|diffus|scheduler|predict|(^|[._])(net|dit|step)$")
 _BUDGET = 4000  # nodes of a loop's body
 
 

@@ -44,7 +44,7 @@ GENERIC = frozenset(
         "abs", "round", "flip", "argsort", "topk", "softmax", "matmul", "mm", "bmm", "dot", "mul", "div",
         "pow", "eq", "ne", "lt", "gt", "le", "ge", "chunk", "repeat", "view_as", "expand_as", "index_select", "masked_fill",
         "forward", "__call__", "__init__", "build", "gate", "pool", "call", "empty_like", "create", "make", "setup", "init",
-        "execute", "process", "handle", "query", "elapsed_time",
+        "execute", "process", "handle", "query", "elapsed_time", "connect", "disconnect", "listen", "accept", "bind",
     }
 )  # fmt: skip
 

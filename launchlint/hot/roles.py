@@ -46,7 +46,7 @@ HOT_NAME = Pattern(
 COLD_NAME = Pattern(
     r"^(__init__|prepare_\w*layer\w*|add_model|_?ensure_\w*|health\w*|set_lora|create|__init_subclass__|__post_init__|__del__|__repr__|__str__|__reduce__|"
     r"__new__|__exit__|setup\w*|main|_?load_\w*|load|\w*weight_loader\w*|\w*_loader|_?process_weights\w*|_?warm\w*|\w*warmup\w*|_?capture\w*|"
-    r"\w*_capture\w*|_?dummy\w*|_\w*_dummy\w*|\w*dummy\w*|shutdown|close|destroy\w*|_?register\w*|\w*profil\w*|_?init_(?!forward)\w*|initiali[sz]e\w*|"
+    r"\w*_capture\w*|_?dummy\w*|_\w*_dummy\w*|\w*dumm(y|ies)\w*|shutdown|close|destroy\w*|_?register\w*|\w*profil\w*|_?init_(?!forward)\w*|initiali[sz]e\w*|"
     r"_?_?reset_parameters|_?save_(?!kv)\w*|\w*checkpoint\w*|\w*benchmark\w*|_?bench|_?bench_\w*|test_\w*|_?get_dummy\w*|\w*autotune\w*|tune_\w*|_?log_(?!softmax|prob|mel|sigmoid)\w*|"
     r"\w*_debug\w*|debug_\w*|print_\w*|dump_\w*|_?dump\w*|export\w*|parse_\w*|add_cli\w*|\w*reshard\w*|\w*quantize_weights?\w*|repack\w*|\w*_repack\w*|"
     r"shuffle_weight\w*|\w*convert_weights?\w*|\w*convert_moe_weight\w*|\w*_weight_in_place|state_dict|_?load_state\w*|sharded_state\w*|\w*_state_dict\w*|"
@@ -54,11 +54,11 @@ COLD_NAME = Pattern(
     r"__getstate__|from_pretrained|post_init|_init_weights|sleep|wake_up|reload\w*|\w*_from_disk|\w*self_test\w*|sanity_\w*|_?check_\w*|\w*timed_\w*|"
     r"\w*_metrics?|collect_env\w*|build_(model|tokenizer|processor|dataset|data)\w*|\w*_reference|ref_\w*|\w*_ref|torch_ref\w*|naive_\w*|\w*_cpu|cpu_\w*|"
     r"finalize_load\w*|(_?prepare|_?finalize|_?process|_?pack|_?transform|_?update|_?get_packed|_?swizzle|_?pad|_?fuse|_?split|_?merge|_?permute)_weights?(_\w*)?|"
-    r"_?prepare_(nv|mx)?fp[48]\w*|\w*_after_load\w*|evaluate|eval_\w*|plot\w*|visuali[sz]e\w*|pretrain|fit_tokenizer|build_pos\w*|_build_pos\w*|\w*inv_freq|\w*_native_ref|calibrat\w*|_?setup_\w*)$"
+    r"_?prepare_(nv|mx)?fp[48]\w*|\w*_after_load\w*|evaluate|eval_\w*|plot\w*|visuali[sz]e\w*|pretrain|fit_tokenizer|build_pos\w*|_build_pos\w*|\w*inv_freq|\w*_native_ref|calibrat\w*|_?setup_\w*|_?compute_\w*(rope|scaling|yarn|ntk|longrope|llama3)\w*_parameters|_?generate_\w*_inputs|_?prepare_\w*(_shared_expert|preshuffle\w*)|\w+_and_export(_\w+)?)$"
 )
 COLD_CLASS = Pattern(
     r"(?<!Logits)(?<!Result)(?<!Output)Processor\w*$|ProcessingInfo|DummyInputs|DataParser|Tokenizer|FeatureExtractor|Collator|Dataset|DataLoader|"
-    r"Sampler\w*Dataset|Config$|Profiler|Benchmark|Loader$|Checker$|TestCase$|^Test[A-Z]|Quantizer$|Exporter$"
+    r"Sampler\w*Dataset|Config$|Profiler|Monitor$|^Perturb|^FaultInject|Benchmark|Loader$|Checker$|TestCase$|^Test[A-Z]|Quantizer$|Exporter$"
 )
 COLD_PATH = Pattern(
     r"(^|/)(third_party|eplb|tests?|testing|benchmarks?|bench|examples?|tools?|scripts?|docs?|warmup|model_loader|datasets?|tokenizers?\w*|entrypoints?|"

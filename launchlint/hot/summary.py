@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from launchlint.guards import is_kept_for_good, is_once_test, rest_is_rare
+from launchlint.guards import is_kept_for_good, is_of_one_request, is_once_test, rest_is_rare
 from launchlint.hot.denoising import walks_time_steps
 from launchlint.names import Names, dotted, last_name, spell
 from launchlint.rule import FunctionNode
@@ -45,6 +45,7 @@ _RARE_WORDS = (
     *("warmup", "warm_up", "warming_up", "is_dummy", "dummy_run", "is_profile", "profile_run", "profiling"),
     *("debug", "DEBUG", "test_mode", "is_cpu", "allow_cpu_sync", "nan_check"),
 )
+_RARE_SETTINGS = ("CANARY", "ORACLE", "SANITY", "SELF_CHECK", "SELFCHECK", "_ASSERT")  # environment variables: the program checks itself
 _PERIODS = ("interval", "period", "freq", "every", "log_steps", "logging_steps")
 _ONCE_TESTS = (ast.UnaryOp, ast.Compare, ast.BoolOp)
 
@@ -396,6 +397,8 @@ class _Walk:
             elif target.__class__ is ast.Attribute and owner >= 0 and target.value.__class__ is ast.Name and target.value.id == "self":
                 self._attribute(target.attr, annotated, value, function, owner)
                 self._mention(value, calls)
+            elif target.__class__ is ast.Subscript and owner >= 0 and value.__class__ is ast.Call and (table := _table_of_self(target)):
+                self._attribute(table, "", value, function, owner)
 
     def _attribute(self, name: str, annotated: str, value: ast.expr | None, function: int, owner: int) -> None:
         attributes = self.summary.classes[owner].attributes
@@ -537,6 +540,20 @@ def _last(called: ast.expr) -> str:
     return dotted(called).rpartition(".")[2]
 
 
+def _table_of_self(target: ast.Subscript) -> str:
+    """`buffers` of `self.buffers[dtype][size] = ...`; empty where a key belongs to one request, whose object is made for it."""
+    held: ast.expr = target
+    while isinstance(held, ast.Subscript):
+        if is_of_one_request(held.slice):
+            return ""
+        held = held.value
+    match held:
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            return name
+        case _:
+            return ""
+
+
 def _returns_kept(node: FunctionNode) -> bool:
     """`if self._x is not None: return self._x` at the start: what follows runs once."""
     for statement in node.body[:2]:
@@ -596,6 +613,8 @@ def _is_rare_test(test: ast.expr) -> bool:
             return True
         name = last_name(operand) or _asked(operand)
         if name and any(word in name for word in _RARE_WORDS):
+            return True
+        if name.rpartition(".")[2].isupper() and any(word in name for word in _RARE_SETTINGS):
             return True
     return False
 

@@ -71,6 +71,9 @@ def _judge(node: ast.Assign | ast.AugAssign | ast.Call, target: ast.Subscript, c
     if loops.walks_chunks(loop):
         yield Silence(node, "the loop walks chunks, which bounds memory")
         return
+    if isinstance(loop, (ast.For, ast.While)) and loops.carries_tensor(loop, ctx):
+        yield Silence(node, "each turn needs what the turn before made, so that the stores cannot be joined")
+        return
     if loops.heavy_call(loop, ctx) is not None:
         yield Silence(node, "a heavy call in the same loop outweighs the small launches")
         return

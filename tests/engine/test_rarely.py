@@ -64,6 +64,80 @@ def method(text: str) -> str:
 
 
 KEPT = {
+    "answered from a global table by what it holds": """
+        def build_plan(self, rows: list[int], device: torch.device):
+            if plan := _TABLE.get(tuple(rows)):
+                return plan
+            plan = torch.tensor(rows, device=device)
+            _TABLE[tuple(rows)] = plan
+            return plan
+        """,
+    "answered for the same object": """
+        def forward(self, pool, rows: list[int], device: torch.device):
+            kept = self.bundle
+            if kept is not None and kept[0] == id(pool):
+                return kept[1]
+            bundle = self._build_bundle(rows, device)
+            self.bundle = (id(pool), bundle)
+            return bundle
+
+        def _build_bundle(self, rows: list[int], device: torch.device):
+            return torch.tensor(rows, device=device)
+        """,
+    "a switch that is cleared": """
+        def forward(self, rows: list[int], device: torch.device):
+            if self.dump_path is None:
+                return
+            path = self.dump_path
+            self.dump_path = None
+            save(path, torch.tensor(rows, device=device))
+        """,
+    "nothing there": """
+        def forward(self, rows: list[int], device: torch.device):
+            if len(rows) == 0:
+                return torch.tensor([1, 2], device=device)
+            longest = max(rows) if len(rows) > 0 else torch.tensor([3, 4], device=device)
+            return longest
+        """,
+    "nothing there, since the other way takes the first": """
+        def forward(self, device: torch.device):
+            if self.parts:
+                return self.parts[0].scale()
+            return torch.tensor([1, 2], device=device)
+        """,
+    "what the usual device does not come to": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
+            if x.is_cuda and x.dtype == torch.bfloat16:
+                return fused(x)
+            return x + torch.tensor(rows, device=device)
+        """,
+    "a skipped iteration": """
+        def forward(self, rows: list[int], device: torch.device, skipped_iter: bool):
+            if not skipped_iter:
+                return None
+            else:
+                return torch.tensor(rows, device=device)
+        """,
+    "a self-check that an environment variable turns on": """
+        def forward(self, rows: list[int], device: torch.device):
+            if envs.SERVER_ENABLE_TOKEN_ORACLE.get():
+                self._build_hashes(rows, device)
+
+        def _build_hashes(self, rows: list[int], device: torch.device):
+            return torch.tensor(rows, device=device)
+        """,
+    "requests are moved out": """
+        def forward(self, rows: list[int], device: torch.device):
+            if rows:
+                self.swap_in(rows, device)
+                self.retract_requests(rows, device)
+
+        def swap_in(self, rows: list[int], device: torch.device):
+            return torch.tensor(rows, device=device)
+
+        def retract_requests(self, rows: list[int], device: torch.device):
+            return torch.tensor(rows, device=device)
+        """,
     "answered from a table by get": """
         def build_plan(self, rows: list[int], device: torch.device):
             key = tuple(rows)
@@ -138,6 +212,56 @@ KEPT = {
 }
 
 EVERY_STEP = {
+    "answered for the same step": """
+        def forward(self, step: int, rows: list[int], device: torch.device):
+            kept = self.bundle
+            if kept is not None and kept[0] == step:
+                return kept[1]
+            bundle = self._build_bundle(rows, device)
+            self.bundle = (step, bundle)
+            return bundle
+
+        def _build_bundle(self, rows: list[int], device: torch.device):
+            return torch.tensor(rows, device=device)  #>
+        """,
+    "a switch that is set to something else": """
+        def forward(self, rows: list[int], device: torch.device):
+            if self.last is None:
+                return
+            self.last = rows[-1:]
+            return torch.tensor(rows, device=device)  #>
+        """,
+    "something there": """
+        def forward(self, rows: list[int], device: torch.device):
+            if len(rows) > 0:
+                return torch.tensor(rows, device=device)  #>
+        """,
+    "one item of many is empty": """
+        def forward(self, spans: list[list[int]], device: torch.device):
+            for span in spans:
+                if len(span) == 0:
+                    use(torch.tensor([1, 2], device=device))  #>
+        """,
+    "a flag, behind which nothing is taken": """
+        def forward(self, device: torch.device):
+            if self.parts:
+                return self.parts
+            return torch.tensor([1, 2], device=device)  #>
+        """,
+    "what only the usual device comes to": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
+            if x.is_cuda and x.dtype == torch.bfloat16:
+                x = x + torch.tensor(rows, device=device)  #>
+                return x
+        """,
+    "an environment variable that turns something on": """
+        def forward(self, rows: list[int], device: torch.device):
+            if envs.SERVER_ENABLE_TOKEN_SPANS.get():
+                self._build_hashes(rows, device)
+
+        def _build_hashes(self, rows: list[int], device: torch.device):
+            return torch.tensor(rows, device=device)  #>
+        """,
     "the table is asked and never filled": """
         def build_plan(self, rows: list[int], device: torch.device):
             plan = self.plans.get(len(rows))
@@ -219,6 +343,26 @@ def test_what_is_paid_every_step(tmp_path: Path, text: str) -> None:
 
 
 SAID = {
+    "one transfer, says a comment above a group of reads": """
+        def forward(self, x: torch.Tensor, device: torch.device):
+            first, second = x.to(device) + 1, x.to(device) + 2
+            # Single CPU transfer instead of one for each request
+            first_rows = first.rows.cpu()
+            second_rows = second.cpu()
+            return first_rows, second_rows
+        """,
+    "a wait is acceptable, says a comment nearby": """
+        def forward(self, x: torch.Tensor, device: torch.device):
+            # The lengths make the D->H sync acceptable.
+            lengths = x.to(device).cumsum(0)
+            if len(lengths):
+                return lengths.max().item()
+        """,
+    "off the path, says the docstring": """
+        def forward(self, x: torch.Tensor, device: torch.device):
+            \"\"\"The result has no fixed shape, so it synchronizes: keep it off the launch path.\"\"\"
+            return x.to(device).cumsum(0).max().item()
+        """,
     "one copy, says a comment above": """
         def forward(self, rows: list[int], device: torch.device):
             # built once: a list costs a pageable H2D copy
@@ -261,6 +405,18 @@ SAID = {
 }
 
 NOT_SAID = {
+    "a docstring wants something off the path": """
+        def forward(self, x: torch.Tensor, device: torch.device):
+            \"\"\"Keeps the bookkeeping off the launch path.\"\"\"
+            return x.to(device).cumsum(0).max().item()  #>
+        """,
+    "a comment above a group that another call ends": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
+            # Single CPU transfer
+            shape = x.shape_of()
+            lengths = torch.tensor(rows, device=device)  #>
+            return shape, lengths
+        """,
     "a comment asks for a repair": """
         def forward(self, rows: list[int], device: torch.device):
             # TODO: one H2D copy for all of it
@@ -326,7 +482,12 @@ class GenerationMixin:
         self._prepare_rows_for_generation(ids)
         shared_rows([longest], device)
         for row in ids.cumsum(0):
-            print(row.max().item())  #>
+            print(row.max().item())
+        for row in ids.cumsum(0):
+            for token in row:
+                print(token.item())  #>
+        for row in ids.cumsum(0):
+            print(self.forward(row).to(device).cumsum(0).max().item())  #>
         return self._sample(ids, device)
 
     def _prepare_start(self, ids: torch.Tensor):
@@ -349,7 +510,7 @@ def shared_rows(rows: list[int], device: torch.device):
 
 
 def test_what_stands_ahead_of_the_loop_over_tokens(tmp_path: Path) -> None:
-    """A loop in it, the loop over tokens, and what this loop calls too are still reported."""
+    """A loop in a loop, one that runs the model, the loop over tokens, and what this loop calls too are still reported."""
     check(tmp_path, {"transformers/generation/utils.py": MIXIN})
 
 
@@ -401,12 +562,30 @@ class TokenizationStage(PipelineStage):
     def forward(self, batch, lengths: list[int], device: torch.device):
         rows = torch.tensor(lengths, device=device)
         for length in lengths:
-            rows = rows + torch.tensor([length, length], device=device)  #>
+            rows = rows + torch.tensor([length, length], device=device)
+        for length in lengths:
+            rows = self.vae.encode(torch.tensor([length, length], device=device))  #>
         return rows
 
 
 class DenoisingStage(PipelineStage):
     def forward(self, batch, lengths: list[int], device: torch.device):
+        return torch.tensor(lengths, device=device)  #>
+
+
+class SlowDenoisingStage(PipelineStage):
+    def forward(self, batch, lengths: list[int], timesteps: list[int], device: torch.device):
+        rows = torch.tensor(lengths, device=device)
+        for t in timesteps:
+            rows = self.transformer(rows, torch.tensor([t, t + 1], device=device))  #>
+        assert not rows.cumsum(0).max().item()
+        return rows
+
+
+class WalkingDenoisingStage(PipelineStage):
+    def forward(self, batch, lengths: list[int], timesteps: list[int], device: torch.device):
+        for t in timesteps:
+            print(t)
         return torch.tensor(lengths, device=device)  #>
 """
 
@@ -414,3 +593,207 @@ class DenoisingStage(PipelineStage):
 def test_what_stands_around_the_loop_over_time_steps(tmp_path: Path) -> None:
     """A diffusion stage runs once for an image; the one that holds the loop is taken as it was."""
     check(tmp_path, {"sglang/multimodal_gen/base.py": "class PipelineStage: ...\n", "sglang/multimodal_gen/stages.py": STAGES})
+
+
+SPOKEN = """\
+import torch
+
+
+class Talker(torch.nn.Module):
+    def forward(self, ids: torch.Tensor, device: torch.device):
+        return self.generate(ids, device), self.generate_rows(ids, device), self.compose(ids, device)
+
+    def generate(self, ids: torch.Tensor, device: torch.device):
+        done = False
+        while not done:
+            ids = self.run_one_forward_step(ids)
+            done = ids.to(device).cumsum(0).max().item()  #>
+        rows = torch.tensor([1, 2], device=device)
+        for row in rows:
+            print(row.cumsum(0).max().item())
+        return rows
+
+    def generate_rows(self, ids: torch.Tensor, device: torch.device):
+        while self.is_busy():
+            self.wait()
+        return torch.tensor([1, 2], device=device)  #>
+
+    def compose(self, ids: torch.Tensor, device: torch.device):
+        while self.is_busy():
+            ids = self.run_one_forward_step(ids)
+        return torch.tensor([1, 2], device=device)  #>
+"""
+
+
+def test_what_stands_behind_the_loop_over_tokens(tmp_path: Path) -> None:
+    """What generates has such a loop; any other loop that runs a model may be one over layers."""
+    check(tmp_path, {"talker.py": SPOKEN})
+
+
+VERSIONS = """\
+import torch
+
+try:
+    from kernels import cast, is_kernels_min_version
+
+    HAVE_KERNELS = True
+except ImportError:
+    HAVE_KERNELS = False
+
+    def compute_scales(rows: list[int]):
+        return torch.tensor(rows, device="cuda")
+
+
+if HAVE_KERNELS and is_kernels_min_version("2.2"):
+
+    def compute_rows(rows: list[int]):
+        return torch.tensor(rows, device="cuda")  #>
+
+elif HAVE_KERNELS:
+
+    def compute_rows(rows: list[int]):
+        return torch.tensor(rows, device="cuda")
+
+    def compute_other_rows(rows: list[int]):
+        return torch.tensor(rows, device="cuda")  #>
+
+else:
+
+    def compute_rows(rows: list[int]):
+        return torch.tensor(rows, device="cuda")
+
+
+if LARGE:
+
+    def compute_spans(rows: list[int]):
+        return torch.tensor(rows, device="cuda")  #>
+
+else:
+
+    def compute_spans(rows: list[int]):
+        return torch.tensor(rows, device="cuda")  #>
+
+
+class Layer(torch.nn.Module):
+    def forward(self, rows: list[int]):
+        return self.quantize_fallback(rows), self.fallback_rows(rows)
+
+    def quantize_fallback(self, rows: list[int]):
+        return torch.tensor(rows, device="cuda")
+
+    def fallback_rows(self, rows: list[int]):
+        return torch.tensor(rows, device="cuda")  #>
+"""
+
+
+def test_what_is_there_for_other_versions(tmp_path: Path) -> None:
+    """The first definition is what a current installation runs; a test of anything but a library says nothing."""
+    check(tmp_path, {"casts.py": VERSIONS})
+
+
+NAMES = """\
+import torch
+
+
+def generate_rows_inputs(device: torch.device):
+    return torch.tensor([1, 2], device=device)
+
+
+def compute_rope_scaling_parameters(device: torch.device):
+    return torch.tensor([1, 2], device=device)
+
+
+def compute_row_parameters(device: torch.device):
+    return torch.tensor([1, 2], device=device)  #>
+
+
+def prepare_rows_preshuffle(device: torch.device):
+    return torch.tensor([1, 2], device=device)
+
+
+def prepare_rows(device: torch.device):
+    return torch.tensor([1, 2], device=device)  #>
+
+
+def convert_and_export_rows(device: torch.device):
+    return torch.tensor([1, 2], device=device)
+
+
+def add_dummies_to_rows(device: torch.device):
+    return torch.tensor([1, 2], device=device)
+
+
+class RowMonitor:
+    def get_rows(self, device: torch.device):
+        return torch.tensor([1, 2], device=device)
+
+
+class PerturbRows:
+    def update_rows(self, device: torch.device):
+        return torch.tensor([1, 2], device=device)
+
+
+class RowPerturbation:
+    def update_rows(self, device: torch.device):
+        return torch.tensor([1, 2], device=device)  #>
+"""
+
+
+def test_names_of_what_is_set_up(tmp_path: Path) -> None:
+    check(tmp_path, {"rows.py": NAMES})
+
+
+SOCKETS = """\
+import torch
+
+
+class Client:
+    def forward(self, context):
+        socket = context.socket(1)
+        socket.connect("tcp://host")
+        socket.share_rows([1])
+"""
+SHARDS = """\
+import torch
+
+
+class Shards:
+    def connect(self, rows: list[int]):
+        self.rows = torch.tensor(rows, device="cuda")
+
+    def share_rows(self, rows: list[int]):
+        self.rows = torch.tensor(rows, device="cuda")  #>
+"""
+
+
+def test_a_socket_is_no_shard(tmp_path: Path) -> None:
+    """Of whom `connect` is asked says nothing, where the object is unknown."""
+    check(tmp_path, {"client.py": SOCKETS, "shards.py": SHARDS})
+
+
+TABLES = """\
+import torch
+
+
+class Planner:
+    def forward(self, sizes: list[int], dtype: torch.dtype, requests: list[str]):
+        for size in sizes:
+            self.buffers[dtype][size] = Buffer(size)
+        for request_id in requests:
+            self.states[request_id] = State(4)
+
+
+class Buffer:
+    def __init__(self, size: int):
+        self.tail = torch.tensor([size, size], device="cuda")
+
+
+class State:
+    def __init__(self, size: int):
+        self.tail = torch.tensor([size, size], device="cuda")  #>
+"""
+
+
+def test_what_a_table_keeps(tmp_path: Path) -> None:
+    """What is kept for one request is made again for the next."""
+    check(tmp_path, {"planner.py": TABLES})

@@ -1,0 +1,64 @@
+"""What runs around the loop over tokens or time steps: once for a whole generation, however often its parts run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from launchlint import loops
+from launchlint.guards import Guard
+from launchlint.hot import GENERATION
+from launchlint.hot.summary import LOOP_OWNERS
+from launchlint.names import last_name
+from launchlint.rule import Context, FunctionNode, Loop
+from launchlint.trees import children, walk
+
+_GENERATES = re.compile(r"^_*generate(_|$)")
+_RUNS_MODEL = re.compile(r"forward|(^|_)model($|_)|^(encode|decode)$")
+
+
+def guards_of_generation(ctx: Context, function: FunctionNode | None, line: int) -> Iterator[Guard]:
+    """What runs once ahead of a whole generation or once behind it; hundreds of steps of the model stand against it."""
+    turns = ctx.function.turns
+    if ctx.function.per == GENERATION and turns is not None:
+        if not any(loop.lineno == first for loop in ctx.loops() for first, _ in turns):
+            yield Guard("lower", "outside the loop over time steps, once for a whole generation")
+        return
+    around = [loop for loop in ctx.loops() if isinstance(loop, (ast.For, ast.AsyncFor, ast.While))]
+    if len(around) > 1:
+        return  # a loop in a loop, over the tokens of each prompt, makes many turns even so
+    if ctx.function.per == GENERATION and not any(_runs_model(loop, ctx) for loop in ctx.loops()):
+        yield Guard("lower", "once ahead of a whole generation")
+    elif function is not None and _GENERATES.match(function.name) and _is_behind_tokens(function.body, line):
+        yield Guard("lower", "behind the loop over tokens, once at the end of a whole generation")
+
+
+def _runs_model(loop: Loop, ctx: Context) -> bool:
+    """True for a loop that runs a model in each turn: it may be the very loop over tokens, or over images to encode."""
+    if any(_RUNS_MODEL.search(last_name(call.func)) for call in loops.calls_in(loop)):
+        return True
+    return loops.heavy_call(loop, ctx) is not None
+
+
+def _is_behind_tokens(body: list[ast.stmt], line: int) -> bool:
+    """True if the loop over tokens ends above a line, and no other loop holds both."""
+    pending: list[ast.AST] = list(body)
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, ast.stmt) or node.lineno >= line:
+            continue
+        is_above = (node.end_lineno or node.lineno) < line
+        if is_above and _holds_tokens(node):
+            return True
+        if is_above or not isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            pending.extend(child for child in children(node) if isinstance(child, ast.stmt))
+    return False
+
+
+def _holds_tokens(node: ast.stmt) -> bool:
+    """`while True: logits = forward(tokens)`, and `self._sample(...)`, which holds such a loop."""
+    if isinstance(node, ast.While):
+        return any(isinstance(item, ast.Call) and _RUNS_MODEL.search(last_name(item.func)) for item in walk(node))
+    called = node.value if isinstance(node, (ast.Assign, ast.Return, ast.Expr)) else None
+    return isinstance(called, ast.Call) and last_name(called.func) in LOOP_OWNERS
