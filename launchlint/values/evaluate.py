@@ -16,7 +16,7 @@ from launchlint.hot.roles import framework_of
 from launchlint.names import Names, dotted, last_name
 from launchlint.values.annotations import TENSORS, value_of_annotation
 from launchlint.values.conventions import device_of_name, device_of_string, value_of_name
-from launchlint.values.value import ARRAY, DTYPE, LIST, NONE, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join, together
+from launchlint.values.value import ARRAY, DTYPE, HOST_TEXT, LIST, NONE, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join, together
 
 Environment = dict[str, Value]
 
@@ -54,6 +54,7 @@ _DTYPES = frozenset(
         "float4_e2m1fn_x2",
     ]
 )
+_CONSTANTS: dict[object, Value] = {None: NONE, "cpu": HOST_TEXT}
 _TENSOR_ATTRIBUTES = frozenset({"T", "mT", "H", "data", "real", "imag", "grad"})
 _NUMBER_ATTRIBUTES = frozenset({"ndim", "itemsize", "is_cuda", "is_cpu", "nbytes", "requires_grad", "is_sparse", "is_meta", "layout"})
 _HOST_CALLS = frozenset(
@@ -219,7 +220,7 @@ class Evaluator(ABC):
         if kind is ast.Name:
             return self._name(expr.id, env)  # type: ignore[attr-defined]
         if kind is ast.Constant:
-            return NONE if expr.value is None else SCALAR  # type: ignore[attr-defined]
+            return _CONSTANTS.get(expr.value, SCALAR)  # type: ignore[attr-defined]
         if kind is ast.Attribute:
             return self._attribute(expr, env)  # type: ignore[arg-type]
         if kind is ast.Call:
@@ -552,6 +553,8 @@ class Evaluator(ABC):
         value = self.seen.get(id(expr)) or (env.get(spelled) if spelled else None) or self.module_values.get(spelled)
         if value is not None and value.kind is Kind.DEVICE and (value.device is not Device.UNKNOWN or value.by_name):
             return value.device
+        if value is HOST_TEXT:
+            return Device.HOST
         if value is not None and value.kind is Kind.TENSOR:
             return Device.UNKNOWN
         last = expr.attr if isinstance(expr, ast.Attribute) else expr.id
@@ -1036,6 +1039,8 @@ def annotation_or(value: Value, annotation: ast.expr | None) -> Value:
     """What an annotation promises, refined by what the code shows: an annotated tensor keeps the device that was seen."""
     promised = value_of_annotation(annotation)
     if promised is NOTHING or promised.kind is Kind.NONE:
+        return value
+    if promised.kind is Kind.SCALAR and value is HOST_TEXT:
         return value
     if promised.kind is Kind.TENSOR and value.kind in (Kind.SCALAR, Kind.ARRAY) and not value.by_name:
         return value  # the body contradicts its annotation, and the body is what runs

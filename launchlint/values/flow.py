@@ -18,7 +18,7 @@ from launchlint.trees import LEAVES, branches
 from launchlint.values.annotations import value_of_annotation
 from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or, is_proof_of_tensor, keyword
 from launchlint.values.parameters import Callers, refine
-from launchlint.values.value import ARRAY, LIST, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
+from launchlint.values.value import ARRAY, HOST_TEXT, LIST, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
 
 _TAKES_LISTS = frozenset(
     [
@@ -201,7 +201,7 @@ class Flow(Evaluator):
         for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             env[argument.arg] = self._parameter(argument)
         for argument, default in defaults_of(node):
-            if isinstance(default, ast.Constant) and default.value == "cpu":
+            if self._is_host(default):
                 origin = Origin(argument.lineno, "the default is the host, and callers may ask for another")
                 env[argument.arg] = Value(Kind.DEVICE, by_name=True, origin=origin)
         if arguments.vararg is not None:
@@ -213,6 +213,18 @@ class Flow(Evaluator):
         if owner is not None and is_method and first and (not outer or first[0].arg in ("self", "cls")):
             env[first[0].arg] = Value(Kind.OBJECT, class_name=owner.name)
         return env
+
+    def _is_host(self, default: ast.expr) -> bool:
+        """True for a default that names the host: `"cpu"`, a constant of the module that holds it, `torch.device("cpu")`."""
+        match default:
+            case ast.Constant(value="cpu"):
+                return True
+            case ast.Name(id=name):
+                return self.module_values.get(name) is HOST_TEXT
+            case ast.Call(func=function, args=[ast.Constant(value="cpu")]):
+                return self.names.canonical(function) == "torch.device"
+            case _:
+                return False
 
     def _prove_parameters(self, node: FunctionNode, env: Environment) -> None:
         """A parameter without a telling annotation is a tensor if the function does with it what is only done with tensors."""
@@ -404,8 +416,12 @@ class Flow(Evaluator):
     def _try(self, node: Any, env: Environment) -> None:
         """`try` and, from Python 3.11 on, `try ... except*`, which is a type of its own."""
         self._block(node.body, env)
+        tried = dict(env)
         for handler in node.handlers:
             self._block(handler.body, env)
+        for name, value in tried.items():  # `except: device = "cpu"` is one way of two
+            if env.get(name) is HOST_TEXT:
+                env[name] = join(HOST_TEXT, value)
         self._block(node.orelse, env)
         self._block(node.finalbody, env)
 
@@ -571,8 +587,8 @@ class Flow(Evaluator):
             case ast.Attribute(value=base, attr=attribute):
                 self.evaluate(base, env)
                 spelled = dotted(target)
-                if spelled:
-                    env[spelled] = value
+                if spelled:  # another way may leave the attribute as it was, so the text "cpu" is not kept
+                    env[spelled] = SCALAR if value is HOST_TEXT else value
                 if isinstance(base, ast.Name) and base.id in ("self", "cls") and self.class_name and value is not NOTHING:
                     known = self.attributes.setdefault(self.class_name, {})
                     known[attribute] = join(known.get(attribute, NOTHING), value)
