@@ -1037,20 +1037,33 @@ def join_all(values: tuple[Value, ...]) -> Value:
 
 def annotation_or(value: Value, annotation: ast.expr | None) -> Value:
     """What an annotation promises, refined by what the code shows: an annotated tensor keeps the device that was seen."""
-    promised = value_of_annotation(annotation)
+    return promise_or(value, value_of_annotation(annotation))
+
+
+def promise_or(value: Value, promised: Value) -> Value:
+    """The same for a promise that was read before."""
     if promised is NOTHING or promised.kind is Kind.NONE:
         return value
     if promised.kind is Kind.SCALAR and value is HOST_TEXT:
         return value
     if promised.kind is Kind.TENSOR and value.kind in (Kind.SCALAR, Kind.ARRAY) and not value.by_name:
         return value  # the body contradicts its annotation, and the body is what runs
-    if promised.kind is value.kind and value.kind in (Kind.TENSOR, Kind.LIST, Kind.DICT, Kind.TUPLE):
+    if promised.kind is Kind.TUPLE and value.kind is Kind.TUPLE:
+        return _tuple_or(value, promised)
+    if promised.kind is value.kind and value.kind in (Kind.TENSOR, Kind.LIST, Kind.DICT):
         if value.kind is Kind.LIST and value.element is None:
             return promised
         return value
     if value.kind is Kind.TENSOR and promised.kind in (Kind.OBJECT, Kind.LIST, Kind.DICT):
         return promised
     return promised
+
+
+def _tuple_or(value: Value, promised: Value) -> Value:
+    """Member by member, where both have as many."""
+    if len(value.elements) != len(promised.elements):
+        return value
+    return value.but(elements=tuple(map(promise_or, value.elements, promised.elements)))
 
 
 def _member(base: Value, index: ast.expr) -> Value:

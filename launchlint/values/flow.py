@@ -153,7 +153,7 @@ class Flow(Evaluator):
         if known is not None:
             return known
         promised = value_of_annotation(node.returns)
-        if promised.kind not in (Kind.UNKNOWN, Kind.TENSOR, Kind.NONE):
+        if not _leaves_a_device_open(promised):
             return promised
         if node in self._running or self._calls >= _CALL_DEPTH:
             self._cuts += 1
@@ -258,13 +258,16 @@ class Flow(Evaluator):
         """A tensor whose device nothing shows lives where every caller in this file has it."""
         positions = {argument.arg: index for index, argument in enumerate([*node.args.posonlyargs, *node.args.args])}
         names = [name for name in positions if env[name].kind is Kind.TENSOR and env[name].device is Device.UNKNOWN]
-        if not names or self._calls >= _CALLER_DEPTH:
+        if not names:
             return
         given: dict[str, list[Value]] = {name: [] for name in names}
         for call, caller, caller_owner in self._call_sites(node.name):
             if caller is node or (owner is not None) is not isinstance(call.func, ast.Attribute):
                 continue
             if not self.is_finished(caller) and caller not in self._running:
+                if self._calls >= _CALLER_DEPTH:
+                    self._cuts += 1
+                    return
                 self._calls += 1
                 self.function(caller, caller_owner)
                 self._calls -= 1
@@ -674,6 +677,13 @@ def walk_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             inner = getattr(node, name, None)
             if inner.__class__ is list:
                 pending.extend(reversed(inner))
+
+
+def _leaves_a_device_open(promised: Value) -> bool:
+    """True where the body of a function says more than its annotation: where the tensors live that it returns."""
+    if promised.kind in (Kind.UNKNOWN, Kind.TENSOR, Kind.NONE):
+        return True
+    return promised.kind is Kind.TUPLE and any(element.kind is Kind.TENSOR for element in promised.elements)
 
 
 def _is_host_data(value: Value) -> bool:

@@ -143,6 +143,8 @@ def join(one: Value, other: Value) -> Value:
         return other
     if one.kind is Kind.TENSOR and other.kind is Kind.TENSOR:
         return _join_tensors(one, other)
+    if one.kind is Kind.TUPLE and other.kind is Kind.TUPLE and len(one.elements) == len(other.elements):
+        return one.but(elements=tuple(map(join, one.elements, other.elements)))
     if one.kind is Kind.OBJECT and not one.class_name:
         return other
     if one.kind is Kind.TENSOR or other.kind is Kind.TENSOR:
