@@ -18,6 +18,7 @@ from launchlint.trees import LEAVES, branches
 from launchlint.values.annotations import value_of_annotation
 from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or, is_proof_of_tensor, keyword
 from launchlint.values.parameters import Callers, refine
+from launchlint.values.proofs import host_inside, none_on_device, prove_index, whole_on_host
 from launchlint.values.value import ARRAY, HOST_TEXT, LIST, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
 
 _TAKES_LISTS = frozenset(
@@ -474,13 +475,18 @@ class Flow(Evaluator):
 
     def _with(self, items: list[ast.withitem], body: list[ast.stmt], env: Environment) -> None:
         before = env.get(DEFAULT_DEVICE)
+        marked: Environment = {}
         for item in items:
             value = self.evaluate(item.context_expr, env)
             if item.optional_vars is not None:
                 self.store(item.optional_vars, NOTHING, env)
             if value.kind is Kind.DEVICE:  # `with torch.device(...)` or `with self.device`
                 env[DEFAULT_DEVICE] = value
+                marked = host_inside(env, item.context_expr.lineno) if value.device is Device.HOST else {}
+        taken = {name: env[name] for name in marked}
+        env.update(marked)
         self._block(body, env)
+        env.update({name: taken[name] for name, value in marked.items() if env.get(name) is value})
         if before is None:
             env.pop(DEFAULT_DEVICE, None)
         else:
@@ -522,6 +528,8 @@ class Flow(Evaluator):
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="is_pinned"), args=[]) if holds:
                 if (known := env.get(name, NOTHING)).kind is Kind.TENSOR:
                     env[name] = known.but(device=Device.HOST, pinned=True)
+            case ast.Call(func=ast.Name(id="any")) if not holds and (held := none_on_device(test)):
+                env[held] = whole_on_host(env.get(held, NOTHING), Origin(test.lineno, f"none of {held} is on the device"))
             case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kinds]):
                 self._narrow_type(name, kinds, env, holds)
             case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[ast.Name(id=name)]) if holds:
@@ -598,6 +606,8 @@ class Flow(Evaluator):
             case ast.Subscript(value=base, slice=index):
                 holder = self.evaluate(base, env)
                 self.evaluate(index, env)
+                if holder.kind is Kind.TENSOR and holder.device is Device.HOST:
+                    prove_index(holder, index, self.seen, env)
                 if holder.kind is Kind.DICT and (holder.element is None or holder.element is NOTHING) and dotted(base):
                     env[dotted(base)] = holder.but(element=value)
 
