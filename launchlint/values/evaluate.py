@@ -14,10 +14,25 @@ from typing import Protocol
 from launchlint.facts import Operation, torch_operations
 from launchlint.hot.roles import framework_of
 from launchlint.names import Names, dotted, last_name
+from launchlint.values import proofs
 from launchlint.values.annotations import TENSORS, value_of_annotation
 from launchlint.values.conventions import device_of_name, device_of_string, value_of_name, value_of_result
-from launchlint.values.proofs import SIZED, prove_index, prove_sizes
-from launchlint.values.value import ARRAY, DTYPE, HOST_TEXT, LIST, NONE, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join, together
+from launchlint.values.value import (
+    ARRAY,
+    DTYPE,
+    HOST_TEXT,
+    LIST,
+    NONE,
+    NOTHING,
+    SCALAR,
+    TENSOR,
+    Device,
+    Kind,
+    Origin,
+    Value,
+    join,
+    together,
+)
 
 Environment = dict[str, Value]
 
@@ -408,7 +423,7 @@ class Evaluator(ABC):
         match base.kind:
             case Kind.TENSOR:
                 if base.device is Device.HOST:
-                    prove_index(base, expr.slice, self.seen, env)
+                    proofs.prove_index(base, expr.slice, self.seen, env)
                 return self._index(base, expr.slice, index)
             case Kind.DICT:
                 found = self._by_key(expr)
@@ -817,8 +832,8 @@ class Evaluator(ABC):
     def _tensor_method(self, expr: ast.Call, name: str, receiver: Value, arguments: list[Value], env: Environment, origin: Origin) -> Value:
         if name in ("to", "type"):
             return self._moved(expr, receiver, env, origin) if name == "to" else receiver.but(origin=origin)
-        if name in SIZED:
-            prove_sizes(expr.args, self.seen, env)
+        if name in proofs.SIZED:
+            proofs.prove_sizes(expr.args, self.seen, env)
         if name.startswith("new_"):
             device_argument = keyword(expr, "device")
             device = self.device(device_argument, env) if device_argument is not None else receiver.device
@@ -981,6 +996,9 @@ class Evaluator(ABC):
         found = self.function_result(name)
         if found is NOTHING and canonical and self.outside is not None:
             found = self.outside.function(canonical)
+        taken = value_of_result(name) if first.kind in (Kind.UNKNOWN, Kind.TENSOR) else NOTHING
+        if taken is not NOTHING and found.kind in (Kind.UNKNOWN, Kind.TENSOR) and found.device is Device.UNKNOWN:
+            return taken
         if found is not NOTHING:
             tensors = [value for value in arguments if value.kind is Kind.TENSOR]
             if found.kind is Kind.TENSOR and found.device is Device.UNKNOWN and tensors and all(t.device is Device.HOST for t in tensors):
@@ -988,8 +1006,6 @@ class Evaluator(ABC):
             return found
         if canonical and name[:1].isupper():
             return Value(Kind.OBJECT, class_name=name)
-        if first.kind in (Kind.UNKNOWN, Kind.TENSOR) and (taken := value_of_result(name)) is not NOTHING:
-            return taken
         return value_of_name(name) if "to_" not in name and name.partition("_")[0] not in _TRANSFORMS else NOTHING
 
     def _builtin_reduction(self, name: str, arguments: list[Value]) -> Value:

@@ -15,6 +15,7 @@ from launchlint.names import dotted, spell
 from launchlint.rule import FunctionNode
 from launchlint.scan import FUNCTIONS, ClassScope, Scan, child_fields, decorator_names
 from launchlint.trees import LEAVES, branches
+from launchlint.values import fields
 from launchlint.values.annotations import value_of_annotation
 from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or, is_proof_of_tensor, keyword
 from launchlint.values.parameters import Callers, refine
@@ -57,7 +58,7 @@ class Flow(Evaluator):
         self._finished: set[FunctionNode] = set()
         self._cut: set[FunctionNode] = set()  # of the finished: those for which something was not followed, being too far
         self._cuts = 0
-        self._primed: set[str] = set()
+        self._declared: dict[tuple[str, str], Value] = {}  # fields of classes that only declare them
         self._calls = 0
         self._at_top = False
         self._sites: dict[str, list[tuple[ast.Call, FunctionNode, ClassScope | None]]] = {}
@@ -117,10 +118,40 @@ class Flow(Evaluator):
         if value is not NOTHING:
             return value
         if attribute in owner.fields:
-            return value_of_annotation(owner.fields[attribute])
+            return self._field(owner, attribute)
         if attribute in owner.properties:
             return self._result_of(owner.methods[attribute], owner)
         return NOTHING
+
+    def _field(self, owner: ClassScope, attribute: str) -> Value:
+        """A declared field: a tensor lives on the host where every construction in this file gives it from there."""
+        promised = value_of_annotation(owner.fields[attribute])
+        if promised.kind is not Kind.TENSOR or attribute in owner.stores or not fields.is_plain(owner):
+            return promised
+        known = self._declared.get((owner.name, attribute))
+        if known is None:
+            self._declared[owner.name, attribute] = promised  # ends recursion in the linted code
+            cuts = self._cuts
+            known = promised.but(device=Device.HOST, by_name=True) if self._is_given_host(owner, attribute) else promised
+            if self._cuts == cuts:
+                self._declared[owner.name, attribute] = known
+            else:
+                del self._declared[owner.name, attribute]
+        return known
+
+    def _is_given_host(self, owner: ClassScope, attribute: str) -> bool:
+        sites = self._call_sites(owner.name)
+        for _, caller, caller_owner in sites:
+            if self.is_finished(caller) or caller in self._running:
+                continue
+            if self._calls >= _CALLER_DEPTH:
+                self._cuts += 1
+                return False
+            self._calls += 1
+            self.function(caller, caller_owner)
+            self._calls -= 1
+        found = list(fields.given([call for call, _, _ in sites], owner, attribute))
+        return bool(found) and all(expr is not None and _is_host_data(self.seen.get(id(expr), NOTHING)) for expr in found)
 
     def _prime(self, owner: ClassScope, attribute: str) -> None:
         """Evaluate the methods that store `attribute`, the constructor first."""
