@@ -566,6 +566,10 @@ class Evaluator(ABC):
                 value = self.seen.get(id(expr), NOTHING)
                 return value.device if value.kind is Kind.DEVICE else Device.UNKNOWN
 
+    def _is_named_host(self, where: ast.expr) -> bool:
+        """True for `x.device` where only the name of `x` says that it is on the host."""
+        return isinstance(where, ast.Attribute) and where.attr == "device" and self.seen.get(id(where.value), NOTHING).by_name
+
     def _named_device(self, expr: ast.Name | ast.Attribute, env: Environment) -> Device:
         spelled = dotted(expr)
         value = self.seen.get(id(expr)) or (env.get(spelled) if spelled else None) or self.module_values.get(spelled)
@@ -694,7 +698,8 @@ class Evaluator(ABC):
         if device_argument is not None and not _is_none(device_argument):
             device = self.device(device_argument, env)
             pinned = is_pinned_by(expr) or (False if device is Device.HOST else None)
-            return Value(Kind.TENSOR, device, pinned, boolean, scalar, origin=origin)
+            by_name = device is Device.HOST and self._is_named_host(device_argument)
+            return Value(Kind.TENSOR, device, pinned, boolean, scalar, by_name, origin=origin)
         if last in ("as_tensor", "asarray") and arguments and arguments[0].kind in (Kind.TENSOR, Kind.UNKNOWN, Kind.OBJECT):
             return arguments[0].but(kind=Kind.TENSOR, class_name="", origin=origin)
         if last == "tensor" and arguments and arguments[0].kind is Kind.TENSOR:

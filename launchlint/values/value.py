@@ -144,7 +144,7 @@ def join(one: Value, other: Value) -> Value:
     if one.kind is Kind.TENSOR and other.kind is Kind.TENSOR:
         return _join_tensors(one, other)
     if one.kind is Kind.TUPLE and other.kind is Kind.TUPLE and len(one.elements) == len(other.elements):
-        return one.but(elements=tuple(map(join, one.elements, other.elements)))
+        return one.but(elements=tuple(map(_join_members, one.elements, other.elements)))
     if one.kind is Kind.OBJECT and not one.class_name:
         return other
     if one.kind is Kind.TENSOR or other.kind is Kind.TENSOR:
@@ -155,6 +155,13 @@ def join(one: Value, other: Value) -> Value:
 def _not_only_host(other: Value) -> Value:
     """Where another way meets the text "cpu", it names the host no more: whatever the other way has may be asked for."""
     return SCALAR if other.kind in (Kind.UNKNOWN, Kind.NONE) else other
+
+
+def _join_members(one: Value, other: Value) -> Value:
+    """A member of tuples that a function returns on two ways: pinned memory with a pageable fallback is not called pageable."""
+    both = join(one, other)
+    are_tensors = one.kind is Kind.TENSOR and other.kind is Kind.TENSOR
+    return both.but(pinned=None) if are_tensors and one.pinned is not other.pinned else both
 
 
 def _join_tensors(one: Value, other: Value) -> Value:

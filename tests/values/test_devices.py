@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.values.probe import described, in_function
+from tests.values.probe import described, in_function, probes
 
 DEVICE = "tensor on the device"
 HOST = "tensor on the host pageable"
@@ -109,3 +109,12 @@ def test_the_text_cpu_as_a_constant_of_the_module() -> None:
     """
     open_ = "tensor of unknown device"  # a default of the host may be given another device
     assert described(code) == [HOST, HOST, open_, open_, open_]
+
+
+def test_made_where_only_a_name_says_that_it_is_on_the_host() -> None:
+    code = """
+    def f(rows_cpu: torch.Tensor, x: torch.Tensor):
+        probe(torch.zeros(3, device=rows_cpu.device))
+        probe(torch.zeros(3, device=torch.zeros(3).device))
+    """
+    assert [(value.on_host, value.by_name) for value in probes(code)] == [(True, True), (True, False)]

@@ -104,3 +104,21 @@ def test_a_method_far_down_that_returns_a_tuple_knows_who_calls_it() -> None:
             return z, z
     """
     assert described(code) == [DEVICE]
+
+
+def test_pinned_memory_with_a_fallback_is_not_called_pageable() -> None:
+    code = """
+    def use(n):
+        a, b = made(n)
+        probe(a)
+        probe(b)
+
+    def made(n: int):
+        try:
+            return torch.empty(n, pin_memory=True), n
+        except RuntimeError:
+            if n > 3:
+                return torch.empty(3), n
+        return torch.empty(n), n
+    """
+    assert described(code) == ["tensor on the host", "host scalar"]
