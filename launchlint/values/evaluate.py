@@ -14,9 +14,25 @@ from typing import Protocol
 from launchlint.facts import Operation, torch_operations
 from launchlint.hot.roles import framework_of
 from launchlint.names import Names, dotted, last_name
+from launchlint.values import proofs
 from launchlint.values.annotations import TENSORS, value_of_annotation
-from launchlint.values.conventions import device_of_name, device_of_string, value_of_name
-from launchlint.values.value import ARRAY, DTYPE, LIST, NONE, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join, together
+from launchlint.values.conventions import device_of_name, device_of_string, value_of_name, value_of_result
+from launchlint.values.value import (
+    ARRAY,
+    DTYPE,
+    HOST_TEXT,
+    LIST,
+    NONE,
+    NOTHING,
+    SCALAR,
+    TENSOR,
+    Device,
+    Kind,
+    Origin,
+    Value,
+    join,
+    together,
+)
 
 Environment = dict[str, Value]
 
@@ -54,6 +70,7 @@ _DTYPES = frozenset(
         "float4_e2m1fn_x2",
     ]
 )
+_CONSTANTS: dict[object, Value] = {None: NONE, "cpu": HOST_TEXT}
 _TENSOR_ATTRIBUTES = frozenset({"T", "mT", "H", "data", "real", "imag", "grad"})
 _NUMBER_ATTRIBUTES = frozenset({"ndim", "itemsize", "is_cuda", "is_cpu", "nbytes", "requires_grad", "is_sparse", "is_meta", "layout"})
 _HOST_CALLS = frozenset(
@@ -222,7 +239,7 @@ class Evaluator(ABC):
         if kind is ast.Name:
             return self._name(expr.id, env)  # type: ignore[attr-defined]
         if kind is ast.Constant:
-            return NONE if expr.value is None else SCALAR  # type: ignore[attr-defined]
+            return _CONSTANTS.get(expr.value, SCALAR)  # type: ignore[attr-defined]
         if kind is ast.Attribute:
             return self._attribute(expr, env)  # type: ignore[arg-type]
         if kind is ast.Call:
@@ -408,6 +425,8 @@ class Evaluator(ABC):
             return self._by_key(expr)
         match base.kind:
             case Kind.TENSOR:
+                if base.device is Device.HOST:
+                    proofs.prove_index(base, expr.slice, self.seen, env)
                 return self._index(base, expr.slice, index)
             case Kind.DICT:
                 found = self._by_key(expr)
@@ -552,11 +571,17 @@ class Evaluator(ABC):
                 value = self.seen.get(id(expr), NOTHING)
                 return value.device if value.kind is Kind.DEVICE else Device.UNKNOWN
 
+    def _is_named_host(self, where: ast.expr) -> bool:
+        """True for `x.device` where only the name of `x` says that it is on the host."""
+        return isinstance(where, ast.Attribute) and where.attr == "device" and self.seen.get(id(where.value), NOTHING).by_name
+
     def _named_device(self, expr: ast.Name | ast.Attribute, env: Environment) -> Device:
         spelled = dotted(expr)
         value = self.seen.get(id(expr)) or (env.get(spelled) if spelled else None) or self.module_values.get(spelled)
         if value is not None and value.kind is Kind.DEVICE and (value.device is not Device.UNKNOWN or value.by_name):
             return value.device
+        if value is HOST_TEXT:
+            return Device.HOST
         if value is not None and value.kind is Kind.TENSOR:
             return Device.UNKNOWN
         last = expr.attr if isinstance(expr, ast.Attribute) else expr.id
@@ -691,7 +716,8 @@ class Evaluator(ABC):
         if device_argument is not None and not _is_none(device_argument):
             device = self.device(device_argument, env)
             pinned = is_pinned_by(expr) or (False if device is Device.HOST else None)
-            return Value(Kind.TENSOR, device, pinned, boolean, scalar, origin=origin)
+            by_name = device is Device.HOST and self._is_named_host(device_argument)
+            return Value(Kind.TENSOR, device, pinned, boolean, scalar, by_name, origin=origin)
         if last in ("as_tensor", "asarray") and arguments and arguments[0].kind in (Kind.TENSOR, Kind.UNKNOWN, Kind.OBJECT):
             return arguments[0].but(kind=Kind.TENSOR, class_name="", origin=origin)
         if last == "tensor" and arguments and arguments[0].kind is Kind.TENSOR:
@@ -829,6 +855,8 @@ class Evaluator(ABC):
     def _tensor_method(self, expr: ast.Call, name: str, receiver: Value, arguments: list[Value], env: Environment, origin: Origin) -> Value:
         if name in ("to", "type"):
             return self._moved(expr, receiver, env, origin) if name == "to" else receiver.but(origin=origin)
+        if name in proofs.SIZED:
+            proofs.prove_sizes(expr.args, self.seen, env)
         if name.startswith("new_"):
             device_argument = keyword(expr, "device")
             device = self.device(device_argument, env) if device_argument is not None else receiver.device
@@ -995,6 +1023,9 @@ class Evaluator(ABC):
         found = self.function_result(name)
         if found is NOTHING and canonical and self.outside is not None:
             found = self.outside.function(canonical)
+        taken = value_of_result(name) if first.kind in (Kind.UNKNOWN, Kind.TENSOR) else NOTHING
+        if taken is not NOTHING and found.kind in (Kind.UNKNOWN, Kind.TENSOR) and found.device is Device.UNKNOWN:
+            return taken
         if found is not NOTHING:
             tensors = [value for value in arguments if value.kind is Kind.TENSOR]
             if found.kind is Kind.TENSOR and found.device is Device.UNKNOWN and tensors and all(t.device is Device.HOST for t in tensors):
@@ -1056,18 +1087,33 @@ def join_all(values: tuple[Value, ...]) -> Value:
 
 def annotation_or(value: Value, annotation: ast.expr | None) -> Value:
     """What an annotation promises, refined by what the code shows: an annotated tensor keeps the device that was seen."""
-    promised = value_of_annotation(annotation)
+    return promise_or(value, value_of_annotation(annotation))
+
+
+def promise_or(value: Value, promised: Value) -> Value:
+    """The same for a promise that was read before."""
     if promised is NOTHING or promised.kind is Kind.NONE:
+        return value
+    if promised.kind is Kind.SCALAR and value is HOST_TEXT:
         return value
     if promised.kind is Kind.TENSOR and value.kind in (Kind.SCALAR, Kind.ARRAY) and not value.by_name:
         return value  # the body contradicts its annotation, and the body is what runs
-    if promised.kind is value.kind and value.kind in (Kind.TENSOR, Kind.LIST, Kind.DICT, Kind.TUPLE):
+    if promised.kind is Kind.TUPLE and value.kind is Kind.TUPLE:
+        return _tuple_or(value, promised)
+    if promised.kind is value.kind and value.kind in (Kind.TENSOR, Kind.LIST, Kind.DICT):
         if value.kind is Kind.LIST and value.element is None:
             return promised
         return value
     if value.kind is Kind.TENSOR and promised.kind in (Kind.OBJECT, Kind.LIST, Kind.DICT):
         return promised
     return promised
+
+
+def _tuple_or(value: Value, promised: Value) -> Value:
+    """Member by member, where both have as many."""
+    if len(value.elements) != len(promised.elements):
+        return value
+    return value.but(elements=tuple(map(promise_or, value.elements, promised.elements)))
 
 
 def _member(base: Value, index: ast.expr) -> Value:

@@ -15,10 +15,12 @@ from launchlint.names import dotted, spell
 from launchlint.rule import FunctionNode
 from launchlint.scan import FUNCTIONS, ClassScope, Scan, child_fields, decorator_names
 from launchlint.trees import LEAVES, branches
+from launchlint.values import fields
 from launchlint.values.annotations import value_of_annotation
 from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or, is_proof_of_tensor, keyword
 from launchlint.values.parameters import Callers, refine
-from launchlint.values.value import ARRAY, LIST, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
+from launchlint.values.proofs import host_inside, none_on_device, prove_index, whole_on_host
+from launchlint.values.value import ARRAY, HOST_TEXT, LIST, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
 
 _TAKES_LISTS = frozenset(
     [
@@ -56,7 +58,7 @@ class Flow(Evaluator):
         self._finished: set[FunctionNode] = set()
         self._cut: set[FunctionNode] = set()  # of the finished: those for which something was not followed, being too far
         self._cuts = 0
-        self._primed: set[str] = set()
+        self._declared: dict[tuple[str, str], Value] = {}  # fields of classes that only declare them
         self._calls = 0
         self._at_top = False
         self._sites: dict[str, list[tuple[ast.Call, FunctionNode, ClassScope | None]]] = {}
@@ -116,10 +118,40 @@ class Flow(Evaluator):
         if value is not NOTHING:
             return value
         if attribute in owner.fields:
-            return value_of_annotation(owner.fields[attribute])
+            return self._field(owner, attribute)
         if attribute in owner.properties:
             return self._result_of(owner.methods[attribute], owner)
         return NOTHING
+
+    def _field(self, owner: ClassScope, attribute: str) -> Value:
+        """A declared field: a tensor lives on the host where every construction in this file gives it from there."""
+        promised = value_of_annotation(owner.fields[attribute])
+        if promised.kind is not Kind.TENSOR or attribute in owner.stores or not fields.is_plain(owner):
+            return promised
+        known = self._declared.get((owner.name, attribute))
+        if known is None:
+            self._declared[owner.name, attribute] = promised  # ends recursion in the linted code
+            cuts = self._cuts
+            known = promised.but(device=Device.HOST, by_name=True) if self._is_given_host(owner, attribute) else promised
+            if self._cuts == cuts:
+                self._declared[owner.name, attribute] = known
+            else:
+                del self._declared[owner.name, attribute]
+        return known
+
+    def _is_given_host(self, owner: ClassScope, attribute: str) -> bool:
+        sites = self._call_sites(owner.name)
+        for _, caller, caller_owner in sites:
+            if self.is_finished(caller) or caller in self._running:
+                continue
+            if self._calls >= _CALLER_DEPTH:
+                self._cuts += 1
+                return False
+            self._calls += 1
+            self.function(caller, caller_owner)
+            self._calls -= 1
+        found = list(fields.given([call for call, _, _ in sites], owner, attribute))
+        return bool(found) and all(expr is not None and _is_host_data(self.seen.get(id(expr), NOTHING)) for expr in found)
 
     def _prime(self, owner: ClassScope, attribute: str) -> None:
         """Evaluate the methods that store `attribute`, the constructor first."""
@@ -153,7 +185,7 @@ class Flow(Evaluator):
         if known is not None:
             return known
         promised = value_of_annotation(node.returns)
-        if promised.kind not in (Kind.UNKNOWN, Kind.TENSOR, Kind.NONE):
+        if not _leaves_a_device_open(promised):
             return promised
         if node in self._running or self._calls >= _CALL_DEPTH:
             self._cuts += 1
@@ -201,7 +233,7 @@ class Flow(Evaluator):
         for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             env[argument.arg] = self._parameter(argument)
         for argument, default in defaults_of(node):
-            if isinstance(default, ast.Constant) and default.value == "cpu":
+            if self._is_host(default):
                 origin = Origin(argument.lineno, "the default is the host, and callers may ask for another")
                 env[argument.arg] = Value(Kind.DEVICE, by_name=True, origin=origin)
         if arguments.vararg is not None:
@@ -213,6 +245,18 @@ class Flow(Evaluator):
         if owner is not None and is_method and first and (not outer or first[0].arg in ("self", "cls")):
             env[first[0].arg] = Value(Kind.OBJECT, class_name=owner.name)
         return env
+
+    def _is_host(self, default: ast.expr) -> bool:
+        """True for a default that names the host: `"cpu"`, a constant of the module that holds it, `torch.device("cpu")`."""
+        match default:
+            case ast.Constant(value="cpu"):
+                return True
+            case ast.Name(id=name):
+                return self.module_values.get(name) is HOST_TEXT
+            case ast.Call(func=function, args=[ast.Constant(value="cpu")]):
+                return self.names.canonical(function) == "torch.device"
+            case _:
+                return False
 
     def _prove_parameters(self, node: FunctionNode, env: Environment) -> None:
         """A parameter without a telling annotation is a tensor if the function does with it what is only done with tensors."""
@@ -246,13 +290,16 @@ class Flow(Evaluator):
         """A tensor whose device nothing shows lives where every caller in this file has it."""
         positions = {argument.arg: index for index, argument in enumerate([*node.args.posonlyargs, *node.args.args])}
         names = [name for name in positions if env[name].kind is Kind.TENSOR and env[name].device is Device.UNKNOWN]
-        if not names or self._calls >= _CALLER_DEPTH:
+        if not names:
             return
         given: dict[str, list[Value]] = {name: [] for name in names}
         for call, caller, caller_owner in self._call_sites(node.name):
             if caller is node or (owner is not None) is not isinstance(call.func, ast.Attribute):
                 continue
             if not self.is_finished(caller) and caller not in self._running:
+                if self._calls >= _CALLER_DEPTH:
+                    self._cuts += 1
+                    return
                 self._calls += 1
                 self.function(caller, caller_owner)
                 self._calls -= 1
@@ -404,8 +451,12 @@ class Flow(Evaluator):
     def _try(self, node: Any, env: Environment) -> None:
         """`try` and, from Python 3.11 on, `try ... except*`, which is a type of its own."""
         self._block(node.body, env)
+        tried = dict(env)
         for handler in node.handlers:
             self._block(handler.body, env)
+        for name, value in tried.items():  # `except: device = "cpu"` is one way of two
+            if env.get(name) is HOST_TEXT:
+                env[name] = join(HOST_TEXT, value)
         self._block(node.orelse, env)
         self._block(node.finalbody, env)
 
@@ -455,13 +506,18 @@ class Flow(Evaluator):
 
     def _with(self, items: list[ast.withitem], body: list[ast.stmt], env: Environment) -> None:
         before = env.get(DEFAULT_DEVICE)
+        marked: Environment = {}
         for item in items:
             value = self.evaluate(item.context_expr, env)
             if item.optional_vars is not None:
                 self.store(item.optional_vars, NOTHING, env)
             if value.kind is Kind.DEVICE:  # `with torch.device(...)` or `with self.device`
                 env[DEFAULT_DEVICE] = value
+                marked = host_inside(env, item.context_expr.lineno) if value.device is Device.HOST else {}
+        taken = {name: env[name] for name in marked}
+        env.update(marked)
         self._block(body, env)
+        env.update({name: taken[name] for name, value in marked.items() if env.get(name) is value})
         if before is None:
             env.pop(DEFAULT_DEVICE, None)
         else:
@@ -503,6 +559,8 @@ class Flow(Evaluator):
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="is_pinned"), args=[]) if holds:
                 if (known := env.get(name, NOTHING)).kind is Kind.TENSOR:
                     env[name] = known.but(device=Device.HOST, pinned=True)
+            case ast.Call(func=ast.Name(id="any")) if not holds and (held := none_on_device(test)):
+                env[held] = whole_on_host(env.get(held, NOTHING), Origin(test.lineno, f"none of {held} is on the device"))
             case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kinds]):
                 self._narrow_type(name, kinds, env, holds)
             case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[ast.Name(id=name)]) if holds:
@@ -571,14 +629,16 @@ class Flow(Evaluator):
             case ast.Attribute(value=base, attr=attribute):
                 self.evaluate(base, env)
                 spelled = dotted(target)
-                if spelled:
-                    env[spelled] = value
+                if spelled:  # another way may leave the attribute as it was, so the text "cpu" is not kept
+                    env[spelled] = SCALAR if value is HOST_TEXT else value
                 if isinstance(base, ast.Name) and base.id in ("self", "cls") and self.class_name and value is not NOTHING:
                     known = self.attributes.setdefault(self.class_name, {})
                     known[attribute] = join(known.get(attribute, NOTHING), value)
             case ast.Subscript(value=base, slice=index):
                 holder = self.evaluate(base, env)
                 self.evaluate(index, env)
+                if holder.kind is Kind.TENSOR and holder.device is Device.HOST:
+                    prove_index(holder, index, self.seen, env)
                 if holder.kind is Kind.DICT and (holder.element is None or holder.element is NOTHING) and dotted(base):
                     env[dotted(base)] = holder.but(element=value)
 
@@ -658,6 +718,13 @@ def walk_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             inner = getattr(node, name, None)
             if inner.__class__ is list:
                 pending.extend(reversed(inner))
+
+
+def _leaves_a_device_open(promised: Value) -> bool:
+    """True where the body of a function says more than its annotation: where the tensors live that it returns."""
+    if promised.kind in (Kind.UNKNOWN, Kind.TENSOR, Kind.NONE):
+        return True
+    return promised.kind is Kind.TUPLE and any(element.kind is Kind.TENSOR for element in promised.elements)
 
 
 def _is_host_data(value: Value) -> bool:

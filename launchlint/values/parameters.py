@@ -23,7 +23,7 @@ def refine(known: Value, given: Value) -> Value:
     """A parameter in the light of what its callers give; what its own function shows for certain stays."""
     match given.kind:
         case Kind.DEVICE:
-            return given if known.kind in (Kind.UNKNOWN, Kind.DEVICE, Kind.OBJECT) else known
+            return given if known.kind in (Kind.UNKNOWN, Kind.DEVICE, Kind.OBJECT, Kind.SCALAR) else known  # `device: str`
         case Kind.TENSOR | Kind.ARRAY | Kind.SCALAR if known.kind is Kind.TENSOR:
             if known.device is Device.UNKNOWN or known.by_name:
                 device = given.device if given.kind is Kind.TENSOR else Device.HOST

@@ -123,6 +123,7 @@ _UNKNOWN_KINDS = frozenset({Kind.UNKNOWN, Kind.OBJECT, Kind.NONE, Kind.DEVICE, K
 HOST_KINDS = frozenset({Kind.ARRAY, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.SCALAR})
 NOTHING = Value()
 SCALAR = Value(Kind.SCALAR)
+HOST_TEXT = Value(Kind.SCALAR, Device.HOST)  # the text "cpu", wherever it is bound: as a device it is the host
 ARRAY = Value(Kind.ARRAY)
 LIST = Value(Kind.LIST)
 TENSOR = Value(Kind.TENSOR)
@@ -132,17 +133,35 @@ NONE = Value(Kind.NONE)
 
 def join(one: Value, other: Value) -> Value:
     """What is known where two ways meet. Nothing known gives way, since most unknown branches are of the same kind."""
-    if one is other or other.kind is Kind.UNKNOWN or other.kind is Kind.NONE:
+    if one is other:
+        return one
+    if one is HOST_TEXT or other is HOST_TEXT:
+        return _not_only_host(other if one is HOST_TEXT else one)
+    if other.kind is Kind.UNKNOWN or other.kind is Kind.NONE:
         return one
     if one.kind is Kind.UNKNOWN or one.kind is Kind.NONE:
         return other
     if one.kind is Kind.TENSOR and other.kind is Kind.TENSOR:
         return _join_tensors(one, other)
+    if one.kind is Kind.TUPLE and other.kind is Kind.TUPLE and len(one.elements) == len(other.elements):
+        return one.but(elements=tuple(map(_join_members, one.elements, other.elements)))
     if one.kind is Kind.OBJECT and not one.class_name:
         return other
     if one.kind is Kind.TENSOR or other.kind is Kind.TENSOR:
         return one if one.kind is Kind.TENSOR else other
     return one
+
+
+def _not_only_host(other: Value) -> Value:
+    """Where another way meets the text "cpu", it names the host no more: whatever the other way has may be asked for."""
+    return SCALAR if other.kind in (Kind.UNKNOWN, Kind.NONE) else other
+
+
+def _join_members(one: Value, other: Value) -> Value:
+    """A member of tuples that a function returns on two ways: pinned memory with a pageable fallback is not called pageable."""
+    both = join(one, other)
+    are_tensors = one.kind is Kind.TENSOR and other.kind is Kind.TENSOR
+    return both.but(pinned=None) if are_tensors and one.pinned is not other.pinned else both
 
 
 def _join_tensors(one: Value, other: Value) -> Value:

@@ -202,3 +202,30 @@ def test_a_parameter_knows_who_gave_it(tmp_path: Path) -> None:
     value = callers.given(node)["ids"]  # type: ignore[arg-type]
     assert value.kind is Kind.TENSOR and value.device is Device.HOST
     assert "ModelRunner.execute_model" in value.origin.why and "runner.py:" in value.origin.why
+
+
+MAKER = """
+import torch
+
+def count(values: list[int], device{annotation} = "cpu"):
+    return torch.tensor(values, device=device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("device = 'cpu'; return count([1], device=device)", []),
+        ("device = 'cpu'; return count([1], device)", []),
+        ("return count([1])", []),
+        ("device = 'cpu' if names else 'cpu'; return count([1], device)", []),
+        ("device = 'cpu' if names else 'cuda'; return count([1], device)", ["LCH201"]),
+        ("device = lengths.device; return count([1], device)", ["LCH201"]),
+    ],
+)
+@pytest.mark.parametrize("annotation", ["", ": str"])
+def test_the_text_cpu_is_followed_to_a_parameter(tmp_path: Path, call: str, expected: list[str], annotation: str) -> None:
+    """The default alone says nothing, since others may be asked for; that every caller asks for the host does."""
+    paths = write(tmp_path, call)
+    Path(paths[2]).write_text(MAKER.format(annotation=annotation), encoding="utf-8")
+    assert codes(paths) == expected

@@ -51,3 +51,74 @@ def test_a_list_that_is_filled_later() -> None:
 
 def test_a_slice_of_a_list_is_a_list() -> None:
     assert in_function("rows = [1, 2, 3]\nprobe(rows[1:])") == "host list"
+
+
+def test_members_of_an_annotated_tuple_have_the_device_of_the_body() -> None:
+    code = """
+    def use(x: torch.Tensor):
+        a, b, c = made(x)
+        probe(a)
+        probe(b)
+        probe(c)
+        for row in listed(x):
+            probe(row)
+
+    def made(x) -> tuple[torch.Tensor, torch.Tensor, int]:
+        return torch.zeros(3), x, anything()
+
+    def listed(x) -> list[torch.Tensor]: ...
+    """
+    assert described(code) == ["tensor on the host pageable", "tensor of unknown device", "host scalar", "tensor of unknown device"]
+
+
+def test_two_ways_that_return_tuples_meet_member_by_member() -> None:
+    code = """
+    def use(x: torch.Tensor, n):
+        a, b, c = made(x, n)
+        probe(a)
+        probe(b)
+        probe(c)
+
+    def made(x: torch.Tensor, n):
+        if n:
+            return None, torch.zeros(3), torch.zeros(3)
+        return torch.zeros(3), torch.zeros(3), x.cuda()
+    """
+    host = "tensor on the host pageable"
+    assert described(code) == [host, host, "tensor of unknown device"]
+
+
+def test_a_method_far_down_that_returns_a_tuple_knows_who_calls_it() -> None:
+    code = """
+    class Model:
+        def forward(self, x: torch.Tensor):
+            y = x.cuda()
+            return self.outer(y)
+
+        def outer(self, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            a, b = self.inner(y)
+            return a, b
+
+        def inner(self, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            probe(z)
+            return z, z
+    """
+    assert described(code) == [DEVICE]
+
+
+def test_pinned_memory_with_a_fallback_is_not_called_pageable() -> None:
+    code = """
+    def use(n):
+        a, b = made(n)
+        probe(a)
+        probe(b)
+
+    def made(n: int):
+        try:
+            return torch.empty(n, pin_memory=True), n
+        except RuntimeError:
+            if n > 3:
+                return torch.empty(3), n
+        return torch.empty(n), n
+    """
+    assert described(code) == ["tensor on the host", "host scalar"]
