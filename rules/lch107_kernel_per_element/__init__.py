@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 
@@ -41,8 +42,8 @@ def check_grid(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
 @rule.on(ast.For)
 def check_helper(node: ast.For, ctx: Context) -> Iterator[Outcome]:
     """A function of this file that launches a kernel and nothing else of weight, called in a loop."""
-    if not _SUBSCRIPT_CALLED.search(ctx.source.text):
-        return  # no function of this file launches a kernel
+    if not _may_launch(ctx.source.text):
+        return  # no function of this file does
     called = [(call, call.func.id) for call in loops.calls_in(node) if isinstance(call.func, ast.Name)]
     launching = [(call, name) for call, name in called if _launches(name, ctx)]
     if not launching or _PARTS.search(f"{ctx.text(node.target)} {ctx.text(node.iter)}") or loops.heavy_call(node, ctx) is not None:
@@ -80,6 +81,12 @@ def _is_launch(call: ast.Call) -> bool:
                 return True
             return isinstance(grid, ast.Lambda) or (isinstance(grid, ast.Name) and grid.id in ("grid", "launch_grid"))
     return False
+
+
+@functools.lru_cache(maxsize=8)
+def _may_launch(text: str) -> bool:
+    """Whether a subscript is called anywhere in a file, asked once for all its loops."""
+    return _SUBSCRIPT_CALLED.search(text) is not None
 
 
 def _launches(name: str, ctx: Context) -> bool:
