@@ -19,7 +19,7 @@ from launchlint.alternatives import fallback_definitions
 from launchlint.context import SiteContext
 from launchlint.conversions import guards_of_conversions
 from launchlint.generation import guards_of_generation
-from launchlint.guards import Guard, guards_before, guards_of, guards_of_returns, guards_of_switches
+from launchlint.guards import Guard, guards_before, guards_of, guards_of_debug_mode, guards_of_returns, guards_of_switches
 from launchlint.hot import FileSummary, Graph, Verdict, summarize
 from launchlint.hot.roles import cold_path, kernel_path, other_device
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
@@ -369,6 +369,8 @@ class _FileCheck:
             return None
         around = guards_of(site.frame, self.settings.allow_regions, _functions_around(context.scope))
         earlier = guards_of_returns(context.scope.node, site.statement.lineno)
+        if "set_sync_debug_mode" in self.source.text:
+            earlier = itertools.chain(earlier, guards_of_debug_mode(context.scope.node, site.statement.lineno))
         lowered = ""
         of_function = itertools.chain(self._replaced(context.scope), self._fallback(context.scope), self._compiled(rule, context.scope))
         owner = context.scope.owner

@@ -138,6 +138,16 @@ def _binds(body: list[ast.stmt], name: str) -> bool:
     return False
 
 
+def guards_of_debug_mode(function: FunctionNode | None, line: int) -> Iterator[Guard]:
+    """`torch.cuda.set_sync_debug_mode(0)` above a line: who switches the alarm off knows of the wait."""
+    for node in _walk(function.body if function is not None else []):
+        match node:
+            case ast.Expr(value=ast.Call(func=called, args=[ast.Constant(value=0 | "default")])) if node.lineno < line:
+                if last_name(called) == "set_sync_debug_mode":
+                    yield Guard("allow", "behind `set_sync_debug_mode`, which switches the alarm for waits off", "set_sync_debug_mode")
+                    return
+
+
 def guards_before(node: ast.AST, statement: ast.stmt) -> Iterator[Guard]:
     """What stands before `node` in the same `and`: `if not x.is_cuda and torch.equal(x, y)`."""
     for group in _ands(statement):
@@ -435,6 +445,10 @@ def _once(node: ast.If) -> str:
                 return f"runs once: `{_shorten(_text(left))}` is kept"
             if isinstance(left, ast.Name) and _kept_after(node.body, left.id):
                 return f"runs once: `{left.id}` is put into a cache"
+        case ast.Compare(
+            left=ast.Call(func=ast.Attribute(value=held, attr="numel"), args=[]), ops=[ast.Eq()], comparators=[ast.Constant(value=0)]
+        ) if dotted(held).startswith("self.") and _stores(node.body, held):
+            return f"runs once: `{_shorten(_text(held))}` is kept"
         case ast.Compare(ops=[ast.NotIn()], comparators=[container]):
             if _is_kept(container) and _stores(node.body, container):
                 return f"runs once for a key: `{_shorten(_text(container))}` is a cache"

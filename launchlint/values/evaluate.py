@@ -329,14 +329,18 @@ class Evaluator(ABC):
                         self.evaluate(bound, env)
                 return NOTHING
             case ast.Dict(keys=keys, values=values):
-                result = NOTHING
-                for key, held in zip(keys, values, strict=True):
-                    if key is not None:
-                        self.evaluate(key, env)
-                    result = join(result, self.evaluate(held, env))
-                return Value(Kind.DICT, element=result)
+                return self._table(keys, values, env)
             case _:
                 return self._text(expr, env)
+
+    def _table(self, keys: list[ast.expr | None], values: list[ast.expr], env: Environment) -> Value:
+        """A table of tensors and numbers gives the one or the other, as the key says, which is not followed."""
+        for key in keys:
+            if key is not None:
+                self.evaluate(key, env)
+        members = tuple([self.evaluate(held, env) for held in values])
+        is_mixed = any(member.kind is Kind.SCALAR for member in members) and any(member.is_tensor for member in members)
+        return Value(Kind.DICT, element=NOTHING if is_mixed else join_all(members))
 
     def _either(self, is_and: bool, values: list[ast.expr], env: Environment) -> Value:
         """`and` and `or`: each operand is asked only where those before it were true, or false."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from launchlint import loops
@@ -27,6 +28,7 @@ rule = Rule(
 _MANY = 2
 
 # Walked by such a name, a loop makes as many turns as the model has parts, whatever the batch is.
+_ORDER = re.compile(r"range\([^)]*\border\b")  # of a solver: two or three
 _PARTS = ("layer", "block", "module", "expert", "config", "num_heads", "world_size", "stage", "level")
 
 
@@ -117,4 +119,4 @@ def _is_data_sized(node: ast.For, ctx: Context) -> bool:
     if value.is_tensor:
         return False
     text = f"{ctx.text(node.target)} {ctx.text(walked)}".lower()
-    return not any(word in text for word in _PARTS)
+    return not any(word in text for word in _PARTS) and not _ORDER.search(ctx.text(node.iter))
