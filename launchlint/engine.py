@@ -36,6 +36,7 @@ from launchlint.values.callers import CallSites, FileCallers
 from launchlint.values.evaluate import Outside
 from launchlint.values.flow import Flow
 from launchlint.values.outside import ProjectValues
+from launchlint.values.settled import dead_branch, tested
 
 if TYPE_CHECKING:
     from launchlint.cache import Cache
@@ -379,7 +380,7 @@ class _FileCheck:
         said = remarks_on(self.source, site.statement, site.frame, _definitions_around(context.scope))
         converted = guards_of_conversions(outcome.node, site.frame) if rule.meta.group == _UPLOADS else ()
         before = guards_before(outcome.node, site.statement)
-        for guard in itertools.chain(around, before, earlier, of_function, around_tokens, switches, said, converted):
+        for guard in itertools.chain(around, before, earlier, of_function, around_tokens, switches, said, converted, self._dead(context)):
             if guard.effect == "allow":
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 self.allowed.setdefault(span, (Finding(rule.meta.code, span, outcome.message, confidence), f"region: {guard.name}"))
@@ -410,6 +411,16 @@ class _FileCheck:
                 yield Guard("lower", reason)
             elif node.name.endswith("_fallback"):
                 yield Guard("lower", f"`{node.name}` is a fallback, by its name")
+
+    def _dead(self, context: SiteContext) -> Iterator[Guard]:
+        """A branch that no caller in sight lets run; asked only where a test is about a parameter."""
+        function = context.scope.node
+        if function is None or self.callers is None:
+            return
+        arguments = function.args
+        names = {argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+        if names & tested(context.frame) and (reason := dead_branch(context.frame, function, self.callers.settled(function, self.found))):
+            yield Guard("lower", reason)
 
     def _compiled(self, rule: Rule, scope: Scope) -> Iterator[Guard]:
         """`@torch.compile` unrolls the loop and launches what it makes of all its turns; on a class it compiles the module."""

@@ -98,6 +98,7 @@ class Graph:
         self.callers: dict[tuple[int, int], dict[tuple[int, int], None]] = {}  # the hot functions that call a function
         self.mentioned: set[tuple[int, int]] = set()  # functions that are handed on as values
         self._constructions: dict[str, list[tuple[int, int]]] | None = None
+        self._calling: dict[str, list[tuple[int, int]]] | None = None
         self._lines: dict[int, dict[tuple[int, str], int]] = {}
         self._index()
         self.roots = self._find_roots()
@@ -720,6 +721,17 @@ class Graph:
                 if any(built in self.resolve_class(caller[0], name) for name in spelled):
                     found[caller] = None
         return list(found)
+
+    def calling(self, name: str) -> list[tuple[int, int]]:
+        """The functions, hot and cold, that call something of this last name, whoever is meant; tests and the like left out."""
+        if self._calling is None:
+            self._calling = collections.defaultdict(list)
+            for number, file in enumerate(self.files):
+                if not self._cold_paths[number]:
+                    for index, function in enumerate(file.functions):
+                        for called in {spelled.rpartition(".")[2] for spelled, _ in function.calls}:
+                            self._calling[called].append((number, index))
+        return self._calling.get(name, [])
 
     # ---------------------------------------------------------------- answers
 

@@ -66,7 +66,7 @@ COLD_PATH = Pattern(
     r"multimodal/processing|transformers_utils|compilation|eval|kernel_warmup\w*|resharding|dist_checkpointing|onnx|tuning|oracle|pruning|tvm\w*)(/|$)|"
     r"(^|/)(\w*_)?(warmup|benchmark\w*|bench|profil\w*|test_\w*|\w*_test|conftest|processing_\w+|image_processing\w*|feature_extraction\w*|"
     r"video_processing\w*|tokenization\w*|convert_\w*|data_collator|weight_utils|configuration_\w+|cli|setup|\w+(?<!_to)_cpu|\w*loader|testing\w*|"
-    r"dataset\w*|data_samplers?|\w*(?<!logits)(?<!logprob)(?<!logit)_processor|\w+_bench_\w+|debug\w*|\w*metrics\w*|logging\w*|\w*checker\w*|\w*quantiz\w*|autotuner|trainer\w*|"
+    r"dataset\w*|data_samplers?|\w*(?<!logits)(?<!logprob)(?<!logit)_processor|\w+_bench_\w+|debug\w*|\w*metrics\w*|logging\w*|\w*checker\w*|\w*quantiz\w*|autotuner|"
     r"cuda_graphs?|checkpoint\w*|\w*_reference|reference|ref)\.py$|(^|/)cpu_\w+\.py$|(^|/|_)amx(_\w+)?\.py$"
 )
 KERNEL_PATH = Pattern(

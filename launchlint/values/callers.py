@@ -26,6 +26,7 @@ from launchlint.values.conventions import device_of_name
 from launchlint.values.evaluate import Environment, Outside, has_splat, keyword
 from launchlint.values.flow import Flow, defaults_of
 from launchlint.values.parameters import NOTHING_GIVEN, Given
+from launchlint.values.settled import NOTHING_SETTLED, Settled, settle
 from launchlint.values.value import HOST_KINDS, NOTHING, Device, Kind, Origin, Value
 
 Key = tuple[int, int]
@@ -46,6 +47,7 @@ class CallSites:
         self.graph = graph
         self.outside = outside
         self._given: dict[tuple[Key, int], Given] = {}
+        self._settled: dict[Key, Settled] = {}
         self._flows: collections.OrderedDict[tuple[FunctionNode, int], Flow] = collections.OrderedDict()
         self._scans: collections.OrderedDict[str, Scan | None] = collections.OrderedDict()
 
@@ -67,8 +69,8 @@ class CallSites:
 
     def consulted(self, asked: Iterable[Key]) -> list[Key]:
         """The callers whose code an answer about some functions depends on, and theirs."""
-        found: dict[Key, None] = {}
         level = list(asked)
+        found = dict.fromkeys(other for key in level for name in self._names_of(key) for other in self.graph.calling(name))
         for _ in range(DEPTH):
             level = [caller for key in level for caller in self._callers_of(key)]
             found |= dict.fromkeys(level)
@@ -116,20 +118,41 @@ class CallSites:
         is_static = any(name.endswith("staticmethod") for name in decorator_names(node))
         return 1 if arguments and arguments[0].arg in ("self", "cls") and not is_static else 0
 
+    def settled(self, key: Key, node: FunctionNode) -> Settled:
+        """What the calls in sight settle of the parameters of a function; nothing where one of them cannot be read."""
+        known = self._settled.get(key)
+        if known is None:
+            names = self._names_of(key)
+            calls: list[tuple[ast.Call, FunctionNode]] = []
+            callers = dict.fromkeys(self._nearest_first(key))
+            callers |= dict.fromkeys(other for name in sorted(names) for other in self.graph.calling(name) if callers)
+            for caller in callers if len(callers) <= MANY_CALLERS else ():
+                scope, _, found = self._calls_in(caller, names)
+                if scope is None or scope.node is None or not found:
+                    calls = []
+                    break
+                calls += [(call, scope.node) for call in found]
+            known = self._settled[key] = settle(node, self._shift(node), calls)
+        return known
+
+    def _calls_in(self, caller: Key, names: frozenset[str]) -> tuple[Scope | None, Scan | None, list[ast.Call]]:
+        """A caller, its file, and its calls under some names."""
+        function = self.graph.function(caller)
+        found = self._scan(self.graph.files[caller[0]].path)
+        scope = _scope_of(found, function.line, function.name) if found is not None else None
+        if scope is None or scope.node is None:
+            return None, found, []
+        return scope, found, [call for call in _calls(scope.node) if last_name(call.func) in names]
+
     def _sites(self, caller: Key, names: frozenset[str], depth: int) -> Iterator[_Site]:
         """The calls in one caller, with the values of their arguments."""
-        function = self.graph.function(caller)
-        file = self.graph.files[caller[0]]
-        found = self._scan(file.path)
-        scope = _scope_of(found, function.line, function.name) if found is not None else None
-        if found is None or scope is None or scope.node is None or scope.outermost.node is None:
+        scope, found, calls = self._calls_in(caller, names)
+        if not calls or found is None or scope is None or scope.outermost.node is None:
             return
-        calls = [call for call in _calls(scope.node) if last_name(call.func) in names]
-        if not calls:
-            return
+        function, path = self.graph.function(caller), self.graph.files[caller[0]].path
         flow = self._flow(caller[0], scope.outermost.node, scope.outermost.owner, found, depth)
         for call in calls:
-            yield _Site(call, flow, f"{function.qualname} ({file.path}:{call.lineno})")
+            yield _Site(call, flow, f"{function.qualname} ({path}:{call.lineno})")
 
     def _flow(self, number: int, node: FunctionNode, owner: ClassScope | None, found: Scan, depth: int) -> Flow:
         """The flow of one function by itself; the few that were asked for last are kept, since a caller calls several functions."""
@@ -185,6 +208,15 @@ class FileCallers:
         self.sites.lend(self.sites.graph.files[self.number].path, found)
         constructors = [owner.methods[name] for name in _CONSTRUCTORS if name in owner.methods] if owner is not None else []
         return any(self.given(item) for item in (node, *constructors))
+
+    def settled(self, node: FunctionNode, found: Scan) -> Settled:
+        """What the calls in sight settle of the parameters of a function of the file."""
+        index = self.sites.graph.index_at(self.number, node.lineno, node.name)
+        if index is None:
+            return NOTHING_SETTLED
+        self.asked.add(index)
+        self.sites.lend(self.sites.graph.files[self.number].path, found)
+        return self.sites.settled((self.number, index), node)
 
     def given(self, node: FunctionNode) -> Given:
         """What is given to the parameters of a function of the file."""

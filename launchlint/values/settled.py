@@ -1,0 +1,163 @@
+"""Parameters that the callers in sight settle: one that each of them gives, one that all of them leave at the same constant.
+
+What stands behind `if scale is None:` does not run where every caller gives a scale.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from launchlint.rule import Frame, FunctionNode
+from launchlint.trees import children
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What calls say of the parameters of a function."""
+
+    given: frozenset[str] = frozenset()  # by each call, with something that is not None as far as it shows
+    constants: dict[str, object] = field(default_factory=dict)  # the same literal in each call
+
+
+NOTHING_SETTLED = Settled()
+
+
+def dead_branch(frame: Frame | None, function: FunctionNode, settled: Settled) -> str:
+    """Why a place around which `frame` stands does not run, as far as the callers in sight show; or an empty string."""
+    while frame is not None:
+        for name, reason in _impossible(frame, settled):
+            if not _is_bound_outside(function, name, frame.node):
+                return reason
+        frame = frame.outer
+    return ""
+
+
+def tested(frame: Frame | None) -> set[str]:
+    """The names that the tests around a place ask about."""
+    found: set[str] = set()
+    while frame is not None:
+        if isinstance(frame.node, (ast.If, ast.IfExp)):
+            found |= {name for operand, _ in _operands(frame) for name, _, _ in _question(operand)}
+        frame = frame.outer
+    return found
+
+
+def settle(function: FunctionNode, shift: int, calls: Iterable[tuple[ast.Call, FunctionNode]]) -> Settled:
+    """What calls, each with the function that makes it, say of the parameters of `function`; `shift` parameters are not written."""
+    positional = [*function.args.posonlyargs, *function.args.args]
+    defaults = _defaults(function)
+    names = [argument.arg for argument in (*positional, *function.args.kwonlyargs)]
+    given, constants = set(names[shift:]), dict[str, object]()
+    is_first = True
+    for call, caller in calls:
+        if any(isinstance(argument, ast.Starred) for argument in call.args) or any(word.arg is None for word in call.keywords):
+            return NOTHING_SETTLED
+        for index, name in enumerate(names):
+            expr = _argument(call, name, index - shift if index < len(positional) else -1, defaults)
+            if expr is None or _may_be_none(expr, caller):
+                given.discard(name)
+            value = expr.value if isinstance(expr, ast.Constant) else ...
+            if is_first:
+                constants[name] = value
+            elif name in constants and (constants[name] is not value):
+                del constants[name]
+        is_first = False
+    settled = {name: value for name, value in constants.items() if value is not ...}
+    return NOTHING_SETTLED if is_first else Settled(frozenset(given), settled)
+
+
+def _argument(call: ast.Call, name: str, place: int, defaults: dict[str, ast.expr]) -> ast.expr | None:
+    for word in call.keywords:
+        if word.arg == name:
+            return word.value
+    return call.args[place] if 0 <= place < len(call.args) else defaults.get(name)
+
+
+def _defaults(function: FunctionNode) -> dict[str, ast.expr]:
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    found = {argument.arg: default for argument, default in zip(reversed(positional), reversed(arguments.defaults), strict=False)}
+    for argument, given in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if given is not None:
+            found[argument.arg] = given
+    return found
+
+
+def _may_be_none(expr: ast.expr, caller: FunctionNode) -> bool:
+    """True for None, and for a name that the caller may have None under: an optional parameter, or a local that is bound to it."""
+    match expr:
+        case ast.Constant(value=value):
+            return value is None
+        case ast.IfExp(body=body, orelse=orelse):
+            return _may_be_none(body, caller) or _may_be_none(orelse, caller)
+        case ast.Name(id=name):
+            default = _defaults(caller).get(name)
+            if isinstance(default, ast.Constant) and default.value is None:
+                return True
+            return any(_may_be_none(value, caller) for value in _bound(caller, name) if not isinstance(value, ast.Name))
+        case ast.Call(func=ast.Name(id="getattr") | ast.Attribute(attr="get" | "pop")):
+            return True
+    return False
+
+
+def _bound(function: FunctionNode, name: str) -> Iterator[ast.expr]:
+    for node in _statements(function):
+        if isinstance(node, ast.Assign) and any(isinstance(target, ast.Name) and target.id == name for target in node.targets):
+            yield node.value
+
+
+def _is_bound_outside(function: FunctionNode, name: str, branch: ast.AST) -> bool:
+    """True where a parameter gets another value outside the branch that asks about it."""
+    inside = {id(node) for node in _statements(branch)}
+    for node in _statements(function):
+        if id(node) not in inside and isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                return True
+    return False
+
+
+def _statements(root: ast.AST) -> Iterator[ast.AST]:
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += [child for child in children(node) if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case))]
+
+
+def _impossible(frame: Frame, settled: Settled) -> Iterator[tuple[str, str]]:
+    """The names, with a reason each, because of which the branch of a frame is never taken."""
+    if not isinstance(frame.node, (ast.If, ast.IfExp)):
+        return
+    for operand, wanted in _operands(frame):
+        for name, kind, asked in _question(operand):
+            if kind == "none" and name in settled.given and asked is wanted:
+                yield name, f"every caller in sight gives `{name}`"
+            elif kind == "none" and name in settled.constants and settled.constants[name] is None and asked is not wanted:
+                yield name, f"no caller in sight gives `{name}`"
+            elif kind == "truth" and name in settled.constants and bool(settled.constants[name]) is not (asked is wanted):
+                yield name, f"`{name}` is {settled.constants[name]} for every caller in sight"
+
+
+def _operands(frame: Frame) -> Iterator[tuple[ast.expr, bool]]:
+    """The parts of a test, each with the answer that it must give for the branch to run."""
+    assert isinstance(frame.node, (ast.If, ast.IfExp))
+    test, wanted = frame.node.test, frame.part == "body"
+    if frame.part not in ("body", "orelse"):
+        return
+    is_all = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if wanted else ast.Or)
+    yield from ((operand, wanted) for operand in (test.values if is_all and isinstance(test, ast.BoolOp) else [test]))
+
+
+def _question(test: ast.expr) -> Iterator[tuple[str, str, bool]]:
+    """The name that a test asks about, what it asks (`none` or `truth`), and whether it is so where the test holds."""
+    holds = True
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, holds = test.operand, not holds
+    match test:
+        case ast.Name(id=name):
+            yield name, "truth", holds
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as operator], comparators=[ast.Constant(value=None)]):
+            yield name, "none", holds is isinstance(operator, ast.Is)
