@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from launchlint import suppress
 from launchlint.alternatives import fallback_definitions
 from launchlint.context import SiteContext
-from launchlint.conversions import guards_of_conversions
+from launchlint.conversions import guards_of_conversions, guards_of_conversions_before
 from launchlint.generation import guards_of_generation
 from launchlint.guards import Guard, guards_before, guards_of, guards_of_debug_mode, guards_of_returns, guards_of_switches
 from launchlint.hot import FileSummary, Graph, Verdict, summarize
@@ -378,7 +378,10 @@ class _FileCheck:
         switches = guards_of_switches(site.frame, owner.methods.get("__init__"), owner.stores) if owner is not None else ()
         around_tokens = guards_of_generation(context, context.scope.node, site.statement.lineno)
         said = remarks_on(self.source, site.statement, site.frame, _definitions_around(context.scope))
-        converted = guards_of_conversions(outcome.node, site.frame) if rule.meta.group == _UPLOADS else ()
+        converted: Iterable[Guard] = ()
+        if rule.meta.group == _UPLOADS:
+            above = guards_of_conversions_before(outcome.node, context.scope.node, site.statement.lineno)
+            converted = itertools.chain(guards_of_conversions(outcome.node, site.frame), above)
         before = guards_before(outcome.node, site.statement)
         for guard in itertools.chain(around, before, earlier, of_function, around_tokens, switches, said, converted, self._dead(context)):
             if guard.effect == "allow":

@@ -441,7 +441,7 @@ def _once(node: ast.If) -> str:
             if name and (_ONCE.search(name) or (isinstance(operand, ast.Attribute) and _sets_flag(node.body, operand))):
                 return f"runs once: behind `if not {name}`"
         case ast.Compare(left=left, ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
-            if _is_kept(left) and _stores(node.body, left):
+            if _is_kept(left) and (_stores(node.body, left) or _fills(node.body, left)):
                 return f"runs once: `{_shorten(_text(left))}` is kept"
             if isinstance(left, ast.Name) and _kept_after(node.body, left.id):
                 return f"runs once: `{left.id}` is put into a cache"
@@ -473,6 +473,15 @@ def _stores(body: list[ast.stmt], kept: ast.expr) -> bool:
                 base = target.value if isinstance(target, ast.Subscript) else target
                 if dotted(base) == spelled:
                     return True
+    return False
+
+
+def _fills(body: list[ast.stmt], kept: ast.expr) -> bool:
+    """`if self.step_index is None: self._init_step_index(t)`: a method that is named after what it fills."""
+    match kept, body:
+        case ast.Attribute(value=ast.Name(id="self"), attr=name), [ast.Expr(value=ast.Call(func=ast.Attribute() as called))]:
+            filling = called.attr.strip("_")
+            return dotted(called.value) == "self" and name.strip("_") in filling and filling != name.strip("_")
     return False
 
 

@@ -96,8 +96,9 @@ def iterated(loop: Loop) -> ast.expr | None:
     return found
 
 
-def has_few_turns(loop: Loop) -> bool:
-    """True where the source shows that the loop makes at most four turns, or walks something of fixed small size."""
+def has_few_turns(loop: Loop, ctx: Context | None = None) -> bool:
+    """True where the source shows that the loop makes at most four turns, or walks something of fixed small size; with `ctx` also
+    a name that is bound to such a thing once."""
     match loop:
         case ast.While():
             return False
@@ -105,6 +106,10 @@ def has_few_turns(loop: Loop) -> bool:
             pass
         case _:
             walked = loop.generators[0].iter
+    if ctx is not None and isinstance(walked, ast.Name):
+        match ctx.assigned(walked.id):
+            case [ast.Assign(value=ast.Tuple() as bound)]:  # a list may grow
+                walked = bound
     match walked:
         case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
             return len(elements) <= 8
@@ -157,6 +162,8 @@ def walks_chunks(loop: Loop) -> bool:
             return not isinstance(step, (ast.Constant, ast.UnaryOp))
         case ast.Attribute(attr="chunks") | ast.IfExp(body=ast.Attribute(attr="chunks")):
             return True
+        case ast.Call(func=called):
+            return last_name(called).endswith("chunks")  # `row_chunks(x)`, which gives slices
     return False
 
 

@@ -15,7 +15,7 @@ from launchlint.values.value import ARRAY, LIST, NOTHING, Device, Kind, Origin, 
 _ARRAY = Pattern(r"(^|_)(np|numpy)\d*(_|$)|Np$|_arr$|ndarray")
 _LIST = Pattern(r"(^|_)(list|lists|lst|py)$|List$")
 _HOST = Pattern(r"(^|_)(cpu|np|numpy|host|pinned|list|lst|py|lists)(_|$)|(^|_)(cpu|np|host)\d*$|[a-z](List|Cpu|Host)$")
-_DOWNLOAD = Pattern(r"(?:^|_)to_(cpu|host|numpy|np)$")
+_DOWNLOAD = Pattern(r"(?:^|_)to_(cpu|host|numpy|np)$|^_?get_\w+_(cpu|np|numpy)$")
 _DEVICE = Pattern(r"(^|_)(gpu|cuda|dev)(_|$)")
 _NOT_DATA = Pattern(
     r"^(is|has|use|to|copy|async|enable|supports?|skip|should|with|maybe|from)_|(_device|_stream|_graph|_graphs|_event|_group|_id|_rank|_kwargs|_size)$"
@@ -42,12 +42,12 @@ def value_of_name(name: str) -> Value:
 
 @lru_cache(maxsize=8192)
 def value_of_result(name: str) -> Value:
-    """What a function gives back that is named after where it takes a tensor: `move_to_cpu(x)`, `to_numpy(x)`."""
+    """What a function gives back that is named after where it takes a tensor, or where it keeps it: `to_numpy(x)`, `get_rows_cpu()`."""
     found = _DOWNLOAD.search(name)
     if found is None:
         return NOTHING
     origin = Origin(0, f"the name {name}")
-    if found.group(1) in ("np", "numpy"):
+    if (found.group(1) or found.group(2)) in ("np", "numpy"):
         return ARRAY.but(by_name=True, origin=origin)
     return Value(Kind.TENSOR, Device.HOST, by_name=True, origin=origin)
 

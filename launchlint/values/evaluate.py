@@ -796,6 +796,8 @@ class Evaluator(ABC):
                 return Value(Kind.TENSOR, Device.DEVICE, boolean=receiver.boolean, scalar=receiver.scalar, origin=origin)
             case "pin_memory" if not expr.args:
                 return Value(Kind.TENSOR, Device.HOST, True, receiver.boolean, origin=origin)
+            case _ if name.endswith(("_cpu", "_np", "_numpy")) and "get_" in name and (kept := value_of_result(name)) is not NOTHING:
+                return kept
             case "to" if receiver.kind in (Kind.UNKNOWN, Kind.OBJECT) and keyword(expr, "non_blocking") is not None:
                 receiver = TENSOR
         match receiver.kind:

@@ -438,6 +438,8 @@ class Flow(Evaluator):
             case ast.Assert(test=test, msg=message):
                 self.evaluate(test, env)
                 self.narrow(test, env, True)
+                if held := _asserted_on_host(test):
+                    env[held] = Value(Kind.TENSOR, Device.HOST, origin=Origin(test.lineno, "an assertion that it is on the host"))
                 if message is not None:
                     self.evaluate(message, env)
             case ast.Raise(exc=error):
@@ -789,6 +791,17 @@ def _device_holder(expr: ast.expr) -> str:
         expr = expr.value
         if isinstance(expr, ast.Name):
             return expr.id
+    return ""
+
+
+def _asserted_on_host(test: ast.expr) -> str:
+    """`batch.flags` of `assert batch.flags.device.type == "cpu"` and of `assert batch.flags.is_cpu`."""
+    match test:
+        case ast.Compare(left=ast.Attribute() as left, ops=[ast.Eq()], comparators=[ast.Constant(value="cpu")]):
+            spelled = dotted(left)
+            return spelled.removesuffix(".type").removesuffix(".device") if spelled.endswith((".device", ".device.type")) else ""
+        case ast.Attribute(value=ast.Attribute() as held, attr="is_cpu"):
+            return dotted(held)
     return ""
 
 

@@ -52,7 +52,7 @@ def _judge(node: ast.Call | ast.Assign, target: ast.Subscript, ctx: Context, wha
         if base.is_tensor:
             yield Silence(node, f"`{ctx.text(target.value)}` is a {base}")
         return
-    if loops.has_few_turns(loop) or loops.walks_configuration(loop):
+    if loops.has_few_turns(loop, ctx) or loops.walks_configuration(loop):
         yield Silence(node, "the loop makes a few turns, or as many as the configuration says")
         return
     if loops.heavy_call(loop, ctx) is not None:

@@ -65,7 +65,7 @@ def _judge(node: ast.Assign | ast.AugAssign | ast.Call, target: ast.Subscript, c
         if base.is_tensor:
             yield Silence(node, f"`{ctx.text(target.value)}` is a {base}")
         return
-    if loops.has_few_turns(loop) or loops.walks_configuration(loop) or loops.walks_what_is_kept(loop, ctx):
+    if loops.has_few_turns(loop, ctx) or loops.walks_configuration(loop) or loops.walks_what_is_kept(loop, ctx):
         yield Silence(node, "the loop makes a few turns, or as many as the configuration says")
         return
     if loops.walks_chunks(loop):

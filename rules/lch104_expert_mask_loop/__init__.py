@@ -34,7 +34,7 @@ def check(node: ast.For, ctx: Context) -> Iterator[Outcome]:
     """`for e in range(num_experts): rows = torch.where(ids == e)...; out.index_add_(...)`."""
     if not _EXPERTS.search(_header(node, ctx)):
         return
-    if loops.has_few_turns(node):
+    if loops.has_few_turns(node, ctx):
         yield Silence(node, "the loop makes a few turns only")
         return
     select = _selection(node, ctx)

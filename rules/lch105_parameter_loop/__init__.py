@@ -49,7 +49,7 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         return
     if not _TENSORS.search(f"{ctx.text(loop.iter)} {ctx.text(loop.target)} {ctx.text(receiver)}"):
         return
-    if loops.has_few_turns(loop):
+    if loops.has_few_turns(loop, ctx):
         yield Silence(node, "the loop makes a few turns only")
         return
     if other := next((name for call in loops.calls_in(loop) if (name := last_name(call.func)) not in _BESIDE), ""):

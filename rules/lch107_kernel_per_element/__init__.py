@@ -56,7 +56,7 @@ def check_helper(node: ast.For, ctx: Context) -> Iterator[Outcome]:
 
 
 def _judge(node: ast.Call, name: str, loop: Loop, ctx: Context, level: Level = Level.KNOWN) -> Iterator[Outcome]:
-    if loops.has_few_turns(loop) or loops.walks_configuration(loop):
+    if loops.has_few_turns(loop, ctx) or loops.walks_configuration(loop):
         yield Silence(node, "the loop makes a few turns, or as many as the configuration says")
         return
     if loops.walks_chunks(loop):

@@ -40,7 +40,7 @@ def check(node: ast.For, ctx: Context) -> Iterator[Outcome]:
     launches = _launches(node, ctx)
     if sum(count for _, count, _ in launches) < _MANY:
         return
-    if loops.has_few_turns(node) or loops.walks_configuration(node):
+    if loops.has_few_turns(node, ctx) or loops.walks_configuration(node):
         yield Silence(node, "the loop makes a few turns, or as many as the configuration says")
         return
     if loops.walks_chunks(node):
