@@ -13,6 +13,9 @@ from launchlint.rule import Frame, FunctionNode
 from launchlint.trees import children
 
 
+_NAMES = 8  # that a value is followed through
+
+
 @dataclass(frozen=True, slots=True)
 class Settled:
     """What calls say of the parameters of a function."""
@@ -87,18 +90,21 @@ def _defaults(function: FunctionNode) -> dict[str, ast.expr]:
 
 def _may_be_none(expr: ast.expr, caller: FunctionNode) -> bool:
     """True for None, and for a name that the caller may have None under: an optional parameter, or a local that is bound to it."""
-    match expr:
-        case ast.Constant(value=value):
-            return value is None
-        case ast.IfExp(body=body, orelse=orelse):
-            return _may_be_none(body, caller) or _may_be_none(orelse, caller)
-        case ast.Name(id=name):
-            default = _defaults(caller).get(name)
-            if isinstance(default, ast.Constant) and default.value is None:
+    pending, seen = [expr], set[str]()
+    while pending:
+        match pending.pop():
+            case ast.Constant(value=None) | ast.Call(func=ast.Name(id="getattr") | ast.Attribute(attr="get" | "pop")):
                 return True
-            return any(_may_be_none(value, caller) for value in _bound(caller, name) if not isinstance(value, ast.Name))
-        case ast.Call(func=ast.Name(id="getattr") | ast.Attribute(attr="get" | "pop")):
-            return True
+            case ast.IfExp(body=body, orelse=orelse):
+                pending += [body, orelse]
+            case ast.Name(id=name) if name not in seen:  # `x = x if ok else y` asks about itself
+                seen.add(name)
+                if len(seen) > _NAMES:
+                    return True  # who knows
+                default = _defaults(caller).get(name)
+                if isinstance(default, ast.Constant) and default.value is None:
+                    return True
+                pending += _bound(caller, name)
     return False
 
 

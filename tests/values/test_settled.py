@@ -95,3 +95,14 @@ def test_what_calls_settle() -> None:
     assert settle(function, 1, calls[:1]) == Settled(frozenset({"a", "c"}), {"c": False})
     assert settle(function, 1, calls[2:]) == Settled(frozenset({"a", "c"}), {"b": None, "c": True})
     assert settle(function, 1, []) is NOTHING_SETTLED
+
+
+def test_names_that_are_bound_to_themselves() -> None:
+    """They end, and a long chain of names is not followed to its end."""
+    chain = "".join(f"    a{number + 1} = a{number}\n" for number in range(3000))
+    function = parsed("def f(x): ...")
+    loops, long = "    a = a if a else b\n    b = a if b else b\n    f(a)\n", f"    a0 = c\n{chain}    f(a3000)\n"
+    for body, given in ((loops, {"x"}), (long, set[str]())):
+        caller = parsed(f"def g(c):\n{body}")
+        calls = [(node, caller) for node in ast.walk(caller) if isinstance(node, ast.Call)]
+        assert settle(function, 0, calls) == Settled(frozenset(given), {})
