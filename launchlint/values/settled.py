@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from launchlint.rule import Frame, FunctionNode
 from launchlint.trees import children
 
-
 _NAMES = 8  # that a value is followed through
 
 
