@@ -22,6 +22,7 @@ FALLBACK_CLASSES = 3
 TRAINING = Root("it holds a training loop", "iteration")
 GENERATION = "generation"  # `per` of what runs once around a loop over tokens or over time steps
 _AROUND = 2  # calls inside one file between a function that runs once and the loop over time steps
+_FUNCTIONS = 1 << 20  # more than a file holds
 _FAMILY_LIMIT = 400
 _BASE_LIMIT = 12
 
@@ -98,7 +99,7 @@ class Graph:
         self.callers: dict[tuple[int, int], dict[tuple[int, int], None]] = {}  # the hot functions that call a function
         self.mentioned: set[tuple[int, int]] = set()  # functions that are handed on as values
         self._constructions: dict[str, list[tuple[int, int]]] | None = None
-        self._calling: dict[str, list[tuple[int, int]]] | None = None
+        self._calling: dict[str, list[int] | None] | None = None
         self._lines: dict[int, dict[tuple[int, str], int]] = {}
         self._index()
         self.roots = self._find_roots()
@@ -722,16 +723,28 @@ class Graph:
                     found[caller] = None
         return list(found)
 
-    def calling(self, name: str) -> list[tuple[int, int]]:
-        """The functions, hot and cold, that call something of this last name, whoever is meant; tests and the like left out."""
+    def calling(self, name: str, most: int) -> list[tuple[int, int]] | None:
+        """The functions, hot and cold, that call something of this last name, whoever is meant, tests and the like left out; None
+        where there are more than `most`. What is known of a name stays small: it is kept for every function of the tree."""
         if self._calling is None:
-            self._calling = collections.defaultdict(list)
-            for number, file in enumerate(self.files):
-                if not self._cold_paths[number]:
-                    for index, function in enumerate(file.functions):
-                        for called in {spelled.rpartition(".")[2] for spelled, _ in function.calls}:
-                            self._calling[called].append((number, index))
-        return self._calling.get(name, [])
+            self._calling = self._index_calls(most)
+        found = self._calling.get(name, ())
+        return None if found is None else [divmod(place, _FUNCTIONS) for place in found]
+
+    def _index_calls(self, most: int) -> dict[str, list[int] | None]:
+        found: dict[str, list[int] | None] = {name: [] for name in self.methods}
+        found |= {name: [] for top in self._top for name in top}
+        for number, file in enumerate(self.files):
+            for index, function in enumerate(file.functions if not self._cold_paths[number] else ()):
+                for spelled, _ in function.calls:
+                    name = spelled.rpartition(".")[2]
+                    places = found.get(name)
+                    if places is None or (places and places[-1] == number * _FUNCTIONS + index):
+                        continue
+                    places.append(number * _FUNCTIONS + index)
+                    if len(places) > most:
+                        found[name] = None
+        return {name: places for name, places in found.items() if places or places is None}
 
     # ---------------------------------------------------------------- answers
 

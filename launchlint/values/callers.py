@@ -70,7 +70,7 @@ class CallSites:
     def consulted(self, asked: Iterable[Key]) -> list[Key]:
         """The callers whose code an answer about some functions depends on, and theirs."""
         level = list(asked)
-        found = dict.fromkeys(other for key in level for name in self._names_of(key) for other in self.graph.calling(name))
+        found = dict.fromkeys(other for key in level for other in self._all_callers(key, self._names_of(key)))
         for _ in range(DEPTH):
             level = [caller for key in level for caller in self._callers_of(key)]
             found |= dict.fromkeys(level)
@@ -124,9 +124,7 @@ class CallSites:
         if known is None:
             names = self._names_of(key)
             calls: list[tuple[ast.Call, FunctionNode]] = []
-            callers = dict.fromkeys(self._nearest_first(key))
-            callers |= dict.fromkeys(other for name in sorted(names) for other in self.graph.calling(name) if callers)
-            for caller in callers if len(callers) <= MANY_CALLERS else ():
+            for caller in self._all_callers(key, names):
                 scope, _, found = self._calls_in(caller, names)
                 if scope is None or scope.node is None or not found:
                     calls = []
@@ -134,6 +132,16 @@ class CallSites:
                 calls += [(call, scope.node) for call in found]
             known = self._settled[key] = settle(node, self._shift(node), calls)
         return known
+
+    def _all_callers(self, key: Key, names: frozenset[str]) -> list[Key]:
+        """The callers of a function and all that may be; none where others may call it, or too many do."""
+        found = dict.fromkeys(self._nearest_first(key))
+        for name in sorted(names) if found else ():
+            others = self.graph.calling(name, MANY_CALLERS)
+            if others is None:
+                return []
+            found |= dict.fromkeys(others)
+        return list(found) if len(found) <= MANY_CALLERS else []
 
     def _calls_in(self, caller: Key, names: frozenset[str]) -> tuple[Scope | None, Scan | None, list[ast.Call]]:
         """A caller, its file, and its calls under some names."""
