@@ -244,7 +244,11 @@ def _nothing_there(node: ast.If | ast.IfExp, test: ast.expr, negated: bool) -> s
     """The branch for an empty collection: `x.max() if len(x) > 0 else torch.tensor(0)`, `if len(x) == 0:`, and the branch behind
     `if self.parts: return self.parts[0]`, whose body shows that it is one."""
     match test:
-        case ast.Compare(left=ast.Call(func=ast.Name(id="len"), args=[held]), ops=[asked], comparators=[ast.Constant(value=0)]):
+        case ast.Compare(
+            left=ast.Call(func=ast.Name(id="len"), args=[held]) | ast.Call(func=ast.Attribute(value=held, attr="numel"), args=[]),
+            ops=[asked],
+            comparators=[ast.Constant(value=0)],
+        ):
             if not isinstance(asked, (ast.Gt, ast.NotEq, ast.Eq)):
                 return ""
             negated = negated is not isinstance(asked, ast.Eq)
