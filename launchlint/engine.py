@@ -426,15 +426,23 @@ class _FileCheck:
             yield Guard("lower", reason)
 
     def _compiled(self, rule: Rule, scope: Scope) -> Iterator[Guard]:
-        """`@torch.compile` unrolls the loop and launches what it makes of all its turns; on a class it compiles the module."""
-        if rule.meta.group == _LAUNCHES:
-            if scope.owner is not None and any(COMPILING.search(name) for name in decorator_names(scope.owner.node)):
-                yield Guard("mute", f"`{scope.owner.node.name}` is compiled, which unrolls its loops")
-            for node in _functions_around(scope):
-                for decorator in node.decorator_list:
-                    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-                    if self.found.names.canonical(called) == "torch.compile":
-                        yield Guard("mute", f"`{node.name}` is compiled, which unrolls its loops")
+        """`@torch.compile` unrolls the loop and launches what it makes of all its turns; on a class it compiles the module. Numbers
+        that are uploaded become constants of its kernels."""
+        if rule.meta.group in (_LAUNCHES, _UPLOADS):
+            for name in self._compiled_around(scope):
+                if rule.meta.group == _LAUNCHES:
+                    yield Guard("mute", f"`{name}` is compiled, which unrolls its loops")
+                else:
+                    yield Guard("lower", f"`{name}` is compiled, which may make a constant of it")
+
+    def _compiled_around(self, scope: Scope) -> Iterator[str]:
+        if scope.owner is not None and any(COMPILING.search(name) for name in decorator_names(scope.owner.node)):
+            yield scope.owner.node.name
+        for node in _functions_around(scope):
+            for decorator in node.decorator_list:
+                called = decorator.func if isinstance(decorator, ast.Call) else decorator
+                if self.found.names.canonical(called) == "torch.compile":
+                    yield node.name
 
     def _note(self, rule: Rule, span: Span, level: Level | None, heat: Heat, confidence: Confidence | None, reason: str) -> None:
         if self.trace is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from launchlint.rule import Frame, FunctionNode
 from launchlint.trees import children
+from launchlint.values.flow import defaults_of
 
 _NAMES = 8  # that a value is followed through
 
@@ -78,13 +79,7 @@ def _argument(call: ast.Call, name: str, place: int, defaults: dict[str, ast.exp
 
 
 def _defaults(function: FunctionNode) -> dict[str, ast.expr]:
-    arguments = function.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    found = {argument.arg: default for argument, default in zip(reversed(positional), reversed(arguments.defaults), strict=False)}
-    for argument, given in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        if given is not None:
-            found[argument.arg] = given
-    return found
+    return {argument.arg: default for argument, default in defaults_of(function)}
 
 
 def _may_be_none(expr: ast.expr, caller: FunctionNode) -> bool:
