@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from launchlint.guards import text_of
 from launchlint.rule import FunctionNode
 from launchlint.trees import walk
 
@@ -32,14 +33,15 @@ def fallback_definitions(tree: ast.Module) -> dict[int, str]:
 def _library(test: ast.expr) -> str:
     """What a test asks for, if that is a library or its version."""
     names = (item.id for item in walk(test) if isinstance(item, ast.Name))
-    return ast.unparse(test) if any(_LIBRARY.search(name) for name in names) else ""
+    return text_of(test) if any(_LIBRARY.search(name) for name in names) else ""
 
 
 def _functions(body: list[ast.stmt]) -> Iterator[FunctionNode]:
     """The functions that a branch defines, and those in the branches behind `elif`."""
-    for node in body:
+    pending = body[::-1]
+    while pending:
+        node = pending.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node
         elif isinstance(node, ast.If):
-            yield from _functions(node.body)
-            yield from _functions(node.orelse)
+            pending += [*node.body, *node.orelse][::-1]

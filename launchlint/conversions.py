@@ -7,28 +7,32 @@ from collections.abc import Iterator
 
 from launchlint.guards import Guard
 from launchlint.names import dotted
-from launchlint.rule import Frame
+from launchlint.rule import Frame, FunctionNode
 from launchlint.trees import walk
 
 
-def guards_of_conversions(node: ast.AST, frame: Frame | None) -> Iterator[Guard]:
-    """The tests around an upload that ask whether what is uploaded is a tensor already."""
-    while frame is not None:
-        asked = _asked(frame.node.test, frame.part) if isinstance(frame.node, (ast.If, ast.IfExp)) else ""
-        if asked and _uploads(node, asked):
+def guards_of_conversions(node: ast.AST, frame: Frame | None, function: FunctionNode | None, line: int) -> Iterator[Guard]:
+    """The tests that ask whether what is uploaded is a tensor already: those around an upload, and the early returns above it, such as
+    `if torch.is_tensor(x): return x.to(device)`."""
+    for asked in (*_asked_around(frame), *_asked_before(function, line)):
+        if _uploads(node, asked):
             yield Guard("lower", f"only where `{asked}` comes in as no tensor")
+
+
+def _asked_around(frame: Frame | None) -> Iterator[str]:
+    while frame is not None:
+        if isinstance(frame.node, (ast.If, ast.IfExp)) and (asked := _asked(frame.node.test, frame.part)):
+            yield asked
         frame = frame.outer
 
 
-def guards_of_conversions_before(node: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef | None, line: int) -> Iterator[Guard]:
-    """What the early returns above a line say: `if torch.is_tensor(x): return x.to(device)`."""
+def _asked_before(function: FunctionNode | None, line: int) -> Iterator[str]:
     for statement in function.body if function is not None else []:
         if (statement.end_lineno or statement.lineno) >= line:
             return
-        if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Return) and not statement.orelse:
-            asked = _asked(statement.test, "orelse")
-            if asked and _uploads(node, asked):
-                yield Guard("lower", f"only where `{asked}` comes in as no tensor")
+        match statement:
+            case ast.If(test=test, body=[*_, ast.Return()], orelse=[]) if asked := _asked(test, "orelse"):
+                yield asked
 
 
 def _uploads(node: ast.AST, name: str) -> bool:

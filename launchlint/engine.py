@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from launchlint import suppress
 from launchlint.alternatives import fallback_definitions
 from launchlint.context import SiteContext
-from launchlint.conversions import guards_of_conversions, guards_of_conversions_before
+from launchlint.conversions import guards_of_conversions
 from launchlint.generation import guards_of_generation
 from launchlint.guards import Guard, guards_before, guards_of, guards_of_debug_mode, guards_of_returns, guards_of_switches
 from launchlint.hot import FileSummary, Graph, Verdict, summarize
@@ -370,20 +370,18 @@ class _FileCheck:
             return None
         around = guards_of(site.frame, self.settings.allow_regions, _functions_around(context.scope))
         earlier = guards_of_returns(context.scope.node, site.statement.lineno)
-        if "set_sync_debug_mode" in self.source.text:
-            earlier = itertools.chain(earlier, guards_of_debug_mode(context.scope.node, site.statement.lineno))
+        unwatched = guards_of_debug_mode(context.scope.node, site.statement.lineno)
         lowered = ""
         of_function = itertools.chain(self._replaced(context.scope), self._fallback(context.scope), self._compiled(rule, context.scope))
         owner = context.scope.owner
         switches = guards_of_switches(site.frame, owner.methods.get("__init__"), owner.stores) if owner is not None else ()
         around_tokens = guards_of_generation(context, context.scope.node, site.statement.lineno)
         said = remarks_on(self.source, site.statement, site.frame, _definitions_around(context.scope))
-        converted: Iterable[Guard] = ()
-        if rule.meta.group == _UPLOADS:
-            above = guards_of_conversions_before(outcome.node, context.scope.node, site.statement.lineno)
-            converted = itertools.chain(guards_of_conversions(outcome.node, site.frame), above)
+        is_upload = rule.meta.group == _UPLOADS
+        converted = guards_of_conversions(outcome.node, site.frame, context.scope.node, site.statement.lineno) if is_upload else ()
         before = guards_before(outcome.node, site.statement)
-        for guard in itertools.chain(around, before, earlier, of_function, around_tokens, switches, said, converted, self._dead(context)):
+        said_of_it = (around, before, earlier, unwatched, of_function, around_tokens, switches, said, converted, self._dead(context))
+        for guard in itertools.chain(*said_of_it):
             if guard.effect == "allow":
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 self.allowed.setdefault(span, (Finding(rule.meta.code, span, outcome.message, confidence), f"region: {guard.name}"))

@@ -89,7 +89,7 @@ def guards_of_returns(function: FunctionNode | None, line: int) -> Iterator[Guar
         match statement:
             case ast.If(test=test, body=[*_, ast.Return() as leave], orelse=[]):
                 negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
-                text = _text(test.operand if isinstance(test, ast.UnaryOp) and negated else test)
+                text = text_of(test.operand if isinstance(test, ast.UnaryOp) and negated else test)
                 if not negated and leave.value is None and (once := _stays_set(test, body[index + 1 :])):
                     yield Guard("mute", f"runs once: it returns at once when `{_shorten(once)}`")
                 if negated and (_DEBUG.search(text) or _RARE.search(text)):
@@ -100,7 +100,7 @@ def guards_of_returns(function: FunctionNode | None, line: int) -> Iterator[Guar
                     yield Guard("lower", empty)
                 elif leave.value is not None and not negated and (statement.end_lineno or 0) < line and _NOT_CPU.search(text):
                     yield Guard("lower", f"what is left when `{_shorten(text)}` has returned")
-                elif leave.value is not None and re.search(r"_cpu\(|_from_cpu|_on_host\(", _text(leave.value)):
+                elif leave.value is not None and re.search(r"_cpu\(|_from_cpu|_on_host\(", text_of(leave.value)):
                     yield Guard("lower", "the host's own copy is used first")
 
 
@@ -120,9 +120,9 @@ def _stays_set(test: ast.expr, rest: list[ast.stmt]) -> str:
     """`hasattr(self, "rows")` and `self.is_ready`, where the rest of the function makes it true; empty for anything else."""
     match test:
         case ast.Call(func=ast.Name(id="hasattr"), args=[ast.Name(id="self"), ast.Constant(value=str(name))]) if _binds(rest, name):
-            return _text(test)
+            return text_of(test)
         case ast.Attribute(value=ast.Name(id="self")) if _sets_flag(rest, test):
-            return _text(test)
+            return text_of(test)
     return ""
 
 
@@ -154,7 +154,7 @@ def guards_before(node: ast.AST, statement: ast.stmt) -> Iterator[Guard]:
         for index, operand in enumerate(group.values):
             if index and any(item is node for item in walk(operand)):
                 for earlier in group.values[:index]:
-                    text = _text(earlier)
+                    text = text_of(earlier)
                     negated = isinstance(earlier, ast.UnaryOp) and isinstance(earlier.op, ast.Not)
                     if (negated and _NOT_CPU.search(text)) or (not negated and _CPU.search(text)):
                         yield Guard("host", f"only when `{_shorten(text)}`")
@@ -220,7 +220,7 @@ def _branch(node: ast.If | ast.IfExp, part: str, outer: Frame | None) -> Guard |
             return Guard("mute", reason)
     if (empty := _nothing_there(node, test, negated)) and not _is_walked(test, outer):
         return Guard("lower", empty)
-    text = _text(test)
+    text = text_of(test)
     if _is_periodic(test, text) and not negated:
         return Guard("mute", f"only when `{_shorten(text)}`")
     if _CPU.search(text):
@@ -256,7 +256,7 @@ def _nothing_there(node: ast.If | ast.IfExp, test: ast.expr, negated: bool) -> s
             held = test
         case _:
             return ""
-    return f"only without any of `{_shorten(_text(held))}`" if negated else ""
+    return f"only without any of `{_shorten(text_of(held))}`" if negated else ""
 
 
 def _is_walked(test: ast.expr, frame: Frame | None) -> bool:
@@ -400,7 +400,7 @@ def _table_of(value: ast.expr | None) -> ast.expr | None:
 
 def is_of_one_request(key: ast.expr) -> bool:
     """True for keys such as `request.rid`: what is kept under them is made again for the next request."""
-    return bool(_PER_REQUEST.search(_text(key)))
+    return bool(_PER_REQUEST.search(text_of(key)))
 
 
 def _table_stores(body: list[ast.stmt]) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -446,16 +446,16 @@ def _once(node: ast.If) -> str:
                 return f"runs once: behind `if not {name}`"
         case ast.Compare(left=left, ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
             if _is_kept(left) and (_stores(node.body, left) or _fills(node.body, left)):
-                return f"runs once: `{_shorten(_text(left))}` is kept"
+                return f"runs once: `{_shorten(text_of(left))}` is kept"
             if isinstance(left, ast.Name) and _kept_after(node.body, left.id):
                 return f"runs once: `{left.id}` is put into a cache"
         case ast.Compare(
             left=ast.Call(func=ast.Attribute(value=held, attr="numel"), args=[]), ops=[ast.Eq()], comparators=[ast.Constant(value=0)]
         ) if dotted(held).startswith("self.") and _stores(node.body, held):
-            return f"runs once: `{_shorten(_text(held))}` is kept"
+            return f"runs once: `{_shorten(text_of(held))}` is kept"
         case ast.Compare(ops=[ast.NotIn()], comparators=[container]):
             if _is_kept(container) and _stores(node.body, container):
-                return f"runs once for a key: `{_shorten(_text(container))}` is a cache"
+                return f"runs once for a key: `{_shorten(text_of(container))}` is a cache"
         case ast.BoolOp(op=ast.Or(), values=[first, *_]):
             inner = ast.If(test=first, body=node.body, orelse=[])
             return _once(inner)
@@ -514,13 +514,14 @@ def _walk(body: list[ast.stmt]) -> Iterator[ast.AST]:
 def _is_periodic(test: ast.expr, text: str) -> bool:
     match test:
         case ast.Compare(left=ast.BinOp(left=counted, op=ast.Mod(), right=period), comparators=[ast.Constant(value=int())]):
-            return bool(_COUNTER.search(last_name(counted)) or _PERIOD.search(_text(period))) and not isinstance(period, ast.Constant)
+            return bool(_COUNTER.search(last_name(counted)) or _PERIOD.search(text_of(period))) and not isinstance(period, ast.Constant)
         case ast.BoolOp(op=ast.And(), values=values):
             return any(_is_periodic(value, text) for value in values)
     return "% " in text and bool(_PERIOD.search(text))
 
 
-def _text(expr: ast.expr) -> str:
+def text_of(expr: ast.expr) -> str:
+    """The source of a test as Python writes it; empty for one too large to be told."""
     try:
         return ast.unparse(expr) if _size(expr) < 200 else ""
     except (RecursionError, ValueError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 
-from launchlint.names import dotted
+from launchlint.names import dotted, last_name
 from launchlint.trees import children, walk
 
 _WALKED = re.compile(r"time_?steps|inference_steps|diffusion_steps|denois|sigmas")
@@ -19,7 +19,7 @@ _BUDGET = 4000  # nodes of a loop's body
 
 def walks_time_steps(loop: ast.For | ast.While) -> bool:
     """True for a loop over time steps that calls a model or a scheduler at each."""
-    if not isinstance(loop, ast.For) or not any(_WALKED.search(_name_of(part)) for part in walk(loop.iter)):
+    if not isinstance(loop, ast.For) or not any(_WALKED.search(last_name(part)) for part in walk(loop.iter)):
         return False
     pending: list[ast.AST] = list(loop.body)
     for _ in range(_BUDGET):
@@ -30,10 +30,3 @@ def walks_time_steps(loop: ast.For | ast.While) -> bool:
             return True
         pending += children(node)
     return False
-
-
-def _name_of(node: ast.AST) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return ""

@@ -368,7 +368,7 @@ class Graph:
             for _ in range(_AROUND):
                 for index in habits:
                     name = functions[index].name
-                    callers = [caller for caller in range(len(functions)) if _calls(functions[caller], name)]
+                    callers = [caller for caller in self._callers_in(number).get(name, ()) if _calls(functions[caller], name)]
                     if callers and all((number, caller) in once and _calls_once(functions[caller], {name}) for caller in callers):
                         once.add((number, index))
                         self.roots.pop((number, index), None)

@@ -23,9 +23,9 @@ from launchlint.source import SourceError
 from launchlint.trees import branches
 from launchlint.values.annotations import value_of_annotation
 from launchlint.values.conventions import device_of_name
-from launchlint.values.evaluate import Environment, Outside, has_splat, keyword
+from launchlint.values.evaluate import Environment, Outside
 from launchlint.values.flow import Flow, defaults_of
-from launchlint.values.parameters import NOTHING_GIVEN, Given
+from launchlint.values.parameters import LEFT_OUT, NOTHING_GIVEN, Given, argument_of
 from launchlint.values.settled import NOTHING_SETTLED, Settled, settle
 from launchlint.values.value import HOST_KINDS, NOTHING, Device, Kind, Origin, Value
 
@@ -268,7 +268,7 @@ def _join(node: FunctionNode, shift: int, sites: list[_Site]) -> Given:
         if index < shift:
             continue
         place = index - shift if index < len(positional) else -1
-        given = [_argument(site, argument.arg, place) for site in sites]
+        given = [argument_of(site.call, argument.arg, place) for site in sites]
         if any(expr is None for expr in given):
             continue  # hidden behind `*args` or `**options`
         read = [_read(site, expr, argument.arg, defaults) for site, expr in zip(sites, given, strict=True)]
@@ -285,27 +285,10 @@ def _says_as_much(argument: ast.arg, given: Value) -> bool:
     return promised.kind is given.kind and given.kind not in (Kind.TENSOR, Kind.DEVICE)
 
 
-_LEFT_OUT = ast.Constant(value=...)
-
-
-def _argument(site: _Site, name: str, place: int) -> ast.expr | None:
-    """What a call gives to a parameter; `_LEFT_OUT` for its default, None where the call does not show it."""
-    found = keyword(site.call, name)
-    if found is not None:
-        return found
-    before = site.call.args[: place + 1] if place >= 0 else []
-    if any(isinstance(argument, ast.Starred) for argument in before):
-        return None
-    if 0 <= place < len(site.call.args):
-        return site.call.args[place]
-    hidden = has_splat(site.call) or any(isinstance(argument, ast.Starred) for argument in site.call.args)
-    return None if hidden else _LEFT_OUT
-
-
 def _read(site: _Site, expr: ast.expr | None, name: str, defaults: dict[str, ast.expr]) -> Value:
     """The value of an argument, as the caller has it."""
     empty: Environment = {}
-    if expr is _LEFT_OUT or expr is None:
+    if expr is LEFT_OUT or expr is None:
         expr = defaults.get(name)
         if not isinstance(expr, ast.Constant):
             return NOTHING

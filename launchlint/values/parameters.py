@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from typing import Protocol
 
 from launchlint.rule import FunctionNode
+from launchlint.values.evaluate import has_splat, keyword
 from launchlint.values.value import Device, Kind, Value
 
 Given = Mapping[str, Value]  # parameter -> what all callers agree on
 NOTHING_GIVEN: Given = {}
+LEFT_OUT = ast.Constant(value=...)
 
 
 class Callers(Protocol):
@@ -31,3 +34,18 @@ def refine(known: Value, given: Value) -> Value:
             return known
         case _:
             return given if known.kind is Kind.UNKNOWN else known
+
+
+def argument_of(call: ast.Call, name: str, place: int) -> ast.expr | None:
+    """What a call gives to a parameter; `LEFT_OUT` for its default, None where the call does not show it. `place` is -1 where the
+    parameter is given by its name only."""
+    found = keyword(call, name)
+    if found is not None:
+        return found
+    before = call.args[: place + 1] if place >= 0 else []
+    if any(isinstance(argument, ast.Starred) for argument in before):
+        return None
+    if 0 <= place < len(call.args):
+        return call.args[place]
+    hidden = has_splat(call) or any(isinstance(argument, ast.Starred) for argument in call.args)
+    return None if hidden else LEFT_OUT

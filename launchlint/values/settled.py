@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from launchlint.rule import Frame, FunctionNode
-from launchlint.trees import children
-from launchlint.values.flow import defaults_of
+from launchlint.values.flow import defaults_of, walk_statements
+from launchlint.values.parameters import LEFT_OUT, argument_of
 
 _NAMES = 8  # that a value is followed through
 
@@ -58,7 +58,8 @@ def settle(function: FunctionNode, shift: int, calls: Iterable[tuple[ast.Call, F
         if any(isinstance(argument, ast.Starred) for argument in call.args) or any(word.arg is None for word in call.keywords):
             return NOTHING_SETTLED
         for index, name in enumerate(names):
-            expr = _argument(call, name, index - shift if index < len(positional) else -1, defaults)
+            expr = argument_of(call, name, index - shift if index < len(positional) else -1)
+            expr = defaults.get(name) if expr is LEFT_OUT else expr
             if expr is None or _may_be_none(expr, caller):
                 given.discard(name)
             value = expr.value if isinstance(expr, ast.Constant) else ...
@@ -69,13 +70,6 @@ def settle(function: FunctionNode, shift: int, calls: Iterable[tuple[ast.Call, F
         is_first = False
     settled = {name: value for name, value in constants.items() if value is not ...}
     return NOTHING_SETTLED if is_first else Settled(frozenset(given), settled)
-
-
-def _argument(call: ast.Call, name: str, place: int, defaults: dict[str, ast.expr]) -> ast.expr | None:
-    for word in call.keywords:
-        if word.arg == name:
-            return word.value
-    return call.args[place] if 0 <= place < len(call.args) else defaults.get(name)
 
 
 def _defaults(function: FunctionNode) -> dict[str, ast.expr]:
@@ -103,28 +97,20 @@ def _may_be_none(expr: ast.expr, caller: FunctionNode) -> bool:
 
 
 def _bound(function: FunctionNode, name: str) -> Iterator[ast.expr]:
-    for node in _statements(function):
+    for node in walk_statements(function.body):
         if isinstance(node, ast.Assign) and any(isinstance(target, ast.Name) and target.id == name for target in node.targets):
             yield node.value
 
 
 def _is_bound_outside(function: FunctionNode, name: str, branch: ast.AST) -> bool:
     """True where a parameter gets another value outside the branch that asks about it."""
-    inside = {id(node) for node in _statements(branch)}
-    for node in _statements(function):
-        if id(node) not in inside and isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+    inside = set(walk_statements([branch])) if isinstance(branch, ast.If) else set()
+    for node in walk_statements(function.body):
+        if node not in inside and isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if any(isinstance(target, ast.Name) and target.id == name for target in targets):
                 return True
     return False
-
-
-def _statements(root: ast.AST) -> Iterator[ast.AST]:
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending += [child for child in children(node) if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case))]
 
 
 def _impossible(frame: Frame, settled: Settled) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import textwrap
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from launchlint import discover, engine, registry
+from launchlint.alternatives import fallback_definitions
 from launchlint.settings import Settings
 
 MARK = "  #>"
@@ -797,3 +799,10 @@ class State:
 def test_what_a_table_keeps(tmp_path: Path) -> None:
     """What is kept for one request is made again for the next."""
     check(tmp_path, {"planner.py": TABLES})
+
+
+def test_a_long_chain_of_versions() -> None:
+    """Each `elif` lies one level deeper in the tree."""
+    branches = "".join(f"elif version == {number}:\n    def rows(): ...\n" for number in range(1500))
+    found = fallback_definitions(ast.parse(f"if version == -1:\n    def rows(): ...\n{branches}"))
+    assert list(found) == list(range(4, 3003, 2))
