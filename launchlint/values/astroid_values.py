@@ -14,6 +14,7 @@ from launchlint.names import Names
 from launchlint.values.annotations import value_of_text
 from launchlint.values.astroid_session import Allowance, OutOfTimeError, Session
 from launchlint.values.astroid_torch import device_of_device, device_of_instance, is_array, is_dtype, text_of
+from launchlint.values.fields import beside_copy
 from launchlint.values.value import ARRAY, DTYPE, NONE, NOTHING, SCALAR, Device, Kind, Origin, Value, join
 
 if TYPE_CHECKING:
@@ -148,7 +149,9 @@ class AstroidValues:
             for node in (*owner.locals.get(name, ()), *owner.instance_attrs.get(name, ())):
                 promised = self._annotated(getattr(node.parent, "annotation", None))
                 if promised is not NOTHING:
-                    return promised if promised.kind is not Kind.TENSOR else self._tensor_of(promised, described, name, origin)
+                    if promised.kind is not Kind.TENSOR:
+                        return promised
+                    return beside_copy(self._tensor_of(promised, described, name, origin), name, owner.locals)
                 if _is_function(node) and _is_property(node):
                     return self._result(node, next(described.instantiate_class().getattr(name).__iter__()))
         return self._assigned(described, name, origin)

@@ -132,7 +132,8 @@ class Flow(Evaluator):
         if known is None:
             self._declared[owner.name, attribute] = promised  # ends recursion in the linted code
             cuts = self._cuts
-            known = promised.but(device=Device.HOST, by_name=True) if self._is_given_host(owner, attribute) else promised
+            on_host = self._is_given_host(owner, attribute)
+            known = promised.but(device=Device.HOST, by_name=True) if on_host else fields.beside_copy(promised, attribute, owner.fields)
             if self._cuts == cuts:
                 self._declared[owner.name, attribute] = known
             else:
@@ -240,6 +241,9 @@ class Flow(Evaluator):
             env[arguments.vararg.arg] = Value(Kind.LIST, element=value_of_annotation(arguments.vararg.annotation))
         if arguments.kwarg is not None:
             env[arguments.kwarg.arg] = Value(Kind.DICT, element=value_of_annotation(arguments.kwarg.annotation))
+        for name in [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]:
+            if env[name].kind is Kind.TENSOR:
+                env[name] = fields.beside_copy(env[name], name, env)
         first = [*arguments.posonlyargs, *arguments.args][:1]
         is_method = owner is not None and not any(name.endswith("staticmethod") for name in decorator_names(node))
         if owner is not None and is_method and first and (not outer or first[0].arg in ("self", "cls")):

@@ -13,6 +13,7 @@ from launchlint.hot.graph import GENERIC, Graph
 from launchlint.hot.summary import ClassSummary
 from launchlint.names import Names
 from launchlint.values.annotations import value_of_text
+from launchlint.values.fields import beside_copy
 from launchlint.values.value import NOTHING, TENSOR, Kind, Value
 
 _MANY = 60  # an attribute that more classes have means nothing by its name alone
@@ -31,7 +32,7 @@ class ProjectValues:
         """An annotated field, or what an annotated property returns, of a class of another file or of its bases."""
         for described in self._lineage(class_name, names):
             if attribute in described.annotations:
-                return value_of_text(described.annotations[attribute])
+                return beside_copy(value_of_text(described.annotations[attribute]), attribute, described.annotations)
             if attribute in described.properties:
                 return value_of_text(described.results.get(attribute, ""))
         return NOTHING

@@ -157,3 +157,26 @@ def test_a_hot_setting_reaches_into_cold_paths(tmp_path: Path) -> None:
         for cache in (None, open_cache(settings, rules), open_cache(settings, rules)):
             reports = {report.path: report for report in engine.check_files(paths, rules, settings, cache=cache).files}
             assert len(reports[str(tmp_path / "pkg" / "helper.py")].findings) == expected
+
+
+BATCH = "import torch\n\n\nclass Batch:\n    lens: torch.Tensor\n    {second}: torch.Tensor | None\n"
+READER = """\
+import torch
+from pkg.batch import Batch
+
+
+class Layer(torch.nn.Module):
+    def forward(self, batch: Batch):
+        return torch.zeros(batch.lens[0])
+"""
+
+
+@pytest.mark.parametrize(("second", "codes"), [("lens_cpu", ["LCH309"]), ("rows", [])])
+def test_a_field_of_another_file_beside_its_host_copy(tmp_path: Path, second: str, codes: list[str]) -> None:
+    (tmp_path / "pkg").mkdir()
+    texts = {"__init__.py": "", "batch.py": BATCH.format(second=second), "layer.py": READER}
+    for name, text in texts.items():
+        (tmp_path / "pkg" / name).write_text(text)
+    settings = tree.settings_of(tmp_path)
+    reports = engine.check_files([str(tmp_path / "pkg" / name) for name in texts], tree.rules_of(settings), settings).files
+    assert [finding.code for report in reports for finding in report.findings] == codes

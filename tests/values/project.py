@@ -35,6 +35,8 @@ class Batch:
     names: "list[str]"
     inner: "Inner"
     moved: torch.Tensor | None = None
+    lens: torch.Tensor | None = None
+    lens_cpu: torch.Tensor | None = None
 
 class Inner:
     def __init__(self, device, scale=1.0):

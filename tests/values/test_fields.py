@@ -57,3 +57,34 @@ def test_a_constructor_of_its_own_and_a_later_store(more: str) -> None:
 def test_a_construction_that_reads_the_field_ends() -> None:
     code = CODE.format(made="Batch(x.lengths, Batch(x, x).rows)", bases="", more="").replace("x: torch.Tensor, options", "x: Batch")
     assert described(code) == [UNKNOWN, UNKNOWN]
+
+
+TWINS = """
+class Batch:
+    lens: torch.Tensor
+    lens_{end}: {kind}
+    rows: torch.Tensor
+
+def use(batch: Batch, ids: torch.Tensor, ids_{end}: {kind}, other: torch.Tensor):
+    probe(batch.lens)
+    probe(batch.rows)
+    probe(ids)
+    probe(other)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [("cpu", "torch.Tensor | None"), ("cpu", "list[int]"), ("np", "np.ndarray"), ("host", "torch.Tensor")],
+)
+def test_a_tensor_beside_its_host_copy_is_on_the_device(end: str, kind: str) -> None:
+    assert described(TWINS.format(end=end, kind=kind)) == ["tensor on the device", UNKNOWN, "tensor on the device", UNKNOWN]
+
+
+def test_other_names_are_no_copies() -> None:
+    assert described(TWINS.format(end="max", kind="int")) == [UNKNOWN] * 4
+
+
+def test_what_the_constructions_give_beats_the_copy() -> None:
+    more = "    lengths_cpu: torch.Tensor | None = None\n"
+    assert described(CODE.format(made="Batch(x.cpu(), x)", bases="", more=more)) == [HOST, UNKNOWN]

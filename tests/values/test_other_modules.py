@@ -86,7 +86,10 @@ def test_an_attribute(values: AstroidValues, attribute: str, expected: str) -> N
     assert str(values.attribute("Inner", attribute, names_with(Inner="shop.base.Inner"))) == expected
 
 
-@pytest.mark.parametrize(("field", "expected"), [("tokens", TENSOR), ("moved", TENSOR), ("names", "host list"), ("inner", "object Inner")])
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [("tokens", TENSOR), ("moved", TENSOR), ("lens", DEVICE), ("lens_cpu", TENSOR), ("names", "host list"), ("inner", "object Inner")],
+)
 def test_a_field_of_a_dataclass(values: AstroidValues, field: str, expected: str) -> None:
     assert str(values.attribute("Batch", field, names_with(Batch="shop.base.Batch"))) == expected
 
