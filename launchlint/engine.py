@@ -372,7 +372,8 @@ class _FileCheck:
         earlier = guards_of_returns(context.scope.node, site.statement.lineno)
         unwatched = guards_of_debug_mode(context.scope.node, site.statement.lineno)
         lowered = ""
-        of_function = itertools.chain(self._replaced(context.scope), self._fallback(context.scope), self._compiled(rule, context.scope))
+        inside = context.scope
+        of_function = itertools.chain(self._replaced(inside), self._fallback(inside), self._compiled(rule, inside), _for_host(rule, inside))
         owner = context.scope.owner
         switches = guards_of_switches(site.frame, owner.methods.get("__init__"), owner.stores) if owner is not None else ()
         around_tokens = guards_of_generation(context, context.scope.node, site.statement.lineno)
@@ -568,6 +569,12 @@ def _says_more(one: _Candidate, other: _Candidate) -> bool:
     if one.rule.meta.code in other.rule.meta.outranks:
         return False
     return (one.confidence, other.rule.meta.code) > (other.confidence, one.rule.meta.code)
+
+
+def _for_host(rule: Rule, scope: Scope) -> Iterator[Guard]:
+    """`def gather_cpu(...)`: the implementation for the host launches nothing."""
+    if rule.meta.group == _LAUNCHES and scope.node is not None and scope.node.name.endswith("_cpu"):
+        yield Guard("lower", f"`{scope.node.name}` is for the host, by its name")
 
 
 def _not_surer(closer: list[_Candidate], first: list[_Candidate]) -> list[_Candidate]:

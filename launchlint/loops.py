@@ -222,11 +222,15 @@ def body_of(loop: Loop) -> list[ast.AST]:
 
 def calls_in(loop: Loop) -> Iterator[ast.Call]:
     """Calls made each turn, nested functions left out."""
+    return (node for node in nodes_in(loop) if isinstance(node, ast.Call))
+
+
+def nodes_in(loop: Loop) -> Iterator[ast.AST]:
+    """Everything in the code of a turn, nested functions left out."""
     pending = body_of(loop)
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.Call):
-            yield node
+        yield node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             pending.extend(children(node))
 

@@ -26,6 +26,7 @@ rule = Rule(
 )
 
 _MANY = 2
+_MANY_WITH_ARITHMETIC = 4  # a range and an offset, joined afterwards, are of LCH103
 
 # Walked by such a name, a loop makes as many turns as the model has parts, whatever the batch is.
 _ORDER = re.compile(r"range\([^)]*\border\b")  # of a solver: two or three
@@ -38,8 +39,10 @@ def check(node: ast.For, ctx: Context) -> Iterator[Outcome]:
     if any(isinstance(item, ast.For) for item in node.body):
         return  # the inner loop is the better place
     launches = _launches(node, ctx)
-    if sum(count for _, count, _ in launches) < _MANY:
-        return
+    if len(launches) < _MANY:
+        launches += _arithmetic(node, launches, ctx)
+        if len(launches) < _MANY_WITH_ARITHMETIC:
+            return
     if loops.has_few_turns(node, ctx) or loops.walks_configuration(node):
         yield Silence(node, "the loop makes a few turns, or as many as the configuration says")
         return
@@ -58,22 +61,22 @@ def check(node: ast.For, ctx: Context) -> Iterator[Outcome]:
     if not _is_data_sized(node, ctx):
         yield Silence(node, "nothing shows that the loop grows with the data")
         return
-    known = [item for item in launches if item[2]]
+    known = [item for item in launches if item[1]]
     level = Level.KNOWN if known else Level.INFERRED
-    count = sum(number for _, number, _ in launches)
+    count = len(launches)
     yield Hit(
         node,
         f"about {count} small launches for each {loops.describe(node, ctx)}; batch the turns into one operation",
         level,
-        related=tuple((call, "a launch per turn") for call, _, _ in launches[:4]),
+        related=tuple((call, "a launch per turn") for call, _ in launches[:4]),
         span=ctx.source.header(node),
         gives_way=True,
     )
 
 
-def _launches(node: ast.For, ctx: Context) -> list[tuple[ast.expr, int, bool]]:
-    """Operations of the body that launch, with their kernels and whether their device is proven."""
-    found: list[tuple[ast.expr, int, bool]] = []
+def _launches(node: ast.For, ctx: Context) -> list[tuple[ast.expr, bool]]:
+    """Operations of the body that launch, and whether their device is proven."""
+    found: list[tuple[ast.expr, bool]] = []
     operations = torch_operations()
     for call in loops.calls_in(node):
         operation = operations.get(last_name(call.func))
@@ -88,8 +91,17 @@ def _launches(node: ast.For, ctx: Context) -> list[tuple[ast.expr, int, bool]]:
         elif not ctx.name(call.func).startswith("torch."):
             continue
         if value.kind is Kind.TENSOR and value.device is not Device.HOST:
-            found.append((call, 1, value.on_device and not value.by_name))
+            found.append((call, value.on_device and not value.by_name))
     return found
+
+
+def _arithmetic(node: ast.For, launches: list[tuple[ast.expr, bool]], ctx: Context) -> list[tuple[ast.expr, bool]]:
+    """Operators of a body that makes a tensor on the device in each turn, where their result is known to be there too."""
+    operations = torch_operations()
+    if not any(known and operations[last_name(call.func)].factory for call, known in launches if isinstance(call, ast.Call)):
+        return []
+    found = [item for item in loops.nodes_in(node) if isinstance(item, ast.BinOp)]
+    return [(item, True) for item in found if (value := ctx.value(item)).on_device and not value.by_name]
 
 
 def _held_module(node: ast.For, ctx: Context) -> str | None:
