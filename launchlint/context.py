@@ -72,6 +72,21 @@ class SiteContext:
                     parents[child] = current
         return parents.get(node)
 
+    def frame_of(self, node: ast.AST) -> Frame | None:
+        """The branches and loops around another place of the function, as `frame` has them around this one."""
+        around: list[tuple[ast.AST, str]] = []
+        child, parent = node, self.parent(node)
+        while parent is not None and parent is not self.scope.node:
+            if isinstance(parent, (ast.If, ast.IfExp)):
+                around.append((parent, _part(parent, child)))
+            elif isinstance(parent, (*LOOPS, *COMPREHENSIONS)):
+                around.append((parent, "body"))
+            child, parent = parent, self.parent(parent)
+        frame: Frame | None = None
+        for parent, part in reversed(around):
+            frame = Frame(parent, part, frame)
+        return frame
+
     def text(self, node: ast.expr | ast.stmt) -> str:
         return self.source.segment(node)
 
@@ -135,6 +150,15 @@ class SiteContext:
             elif isinstance(node, (ast.ExceptHandler, ast.match_case)):
                 pending.extend(reversed(node.body))
         return found
+
+
+def _part(branch: ast.If | ast.IfExp, child: ast.AST) -> str:
+    """The part of a branch that holds one of its children."""
+    if child is branch.test:
+        return "test"
+    if isinstance(branch, ast.If):
+        return "body" if child in branch.body else "orelse"
+    return "body" if child is branch.body else "orelse"
 
 
 def _binds(node: ast.stmt, name: str) -> bool:

@@ -376,12 +376,14 @@ class _FileCheck:
         of_function = itertools.chain(self._replaced(inside), self._fallback(inside), self._compiled(rule, inside), _for_host(rule, inside))
         owner = context.scope.owner
         switches = guards_of_switches(site.frame, owner.methods.get("__init__"), owner.stores) if owner is not None else ()
+        elsewhere = self._elsewhere(outcome, context) if outcome.made is not None else ()
         around_tokens = guards_of_generation(context, context.scope.node, site.statement.lineno)
         said = remarks_on(self.source, site.statement, site.frame, _definitions_around(context.scope))
         is_upload = rule.meta.group == _UPLOADS
         converted = guards_of_conversions(outcome.node, site.frame, context.scope.node, site.statement.lineno) if is_upload else ()
         before = guards_before(outcome.node, site.statement)
-        said_of_it = (around, before, earlier, unwatched, of_function, around_tokens, switches, said, converted, self._dead(context))
+        dead = self._dead(context)
+        said_of_it = (around, before, earlier, unwatched, of_function, around_tokens, switches, said, converted, elsewhere, dead)
         for guard in itertools.chain(*said_of_it):
             if guard.effect == "allow":
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
@@ -395,6 +397,14 @@ class _FileCheck:
         result = "reported" if confidence >= self.settings.min_confidence else f"below the asked confidence{lowered}"
         self._note(rule, span, outcome.level, heat, confidence, result)
         return _Candidate(rule, outcome, confidence, span, outcome.group or self._group(rule, context))
+
+    def _elsewhere(self, hit: Hit, context: SiteContext) -> Iterator[Guard]:
+        """What the tests around the place say that makes what a hit is about."""
+        frame = context.frame_of(hit.made) if hit.made is not None else None
+        yield from guards_of(frame, self.settings.allow_regions)
+        owner = context.scope.owner
+        if owner is not None:
+            yield from guards_of_switches(frame, owner.methods.get("__init__"), owner.stores)
 
     @staticmethod
     def _replaced(scope: Scope) -> Iterator[Guard]:

@@ -64,8 +64,8 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
             level,
             related=((loop, "the loop"), (made, "made here")),
             fix=lambda: _fix(node, ctx),
+            made=made,  # of several on one call the surest is reported
         )
-        return
 
 
 def _pieces(joined: ast.expr, ctx: Context) -> Iterator[tuple[ast.expr, Loop]]:
