@@ -29,7 +29,7 @@ _RARE = re.compile(
 _CAPTURE = re.compile(r"capturing|is_capture|capture_mode|in_capture", re.I)
 _CPU = re.compile(
     r"\bis_cpu\b|== ['\"]cpu['\"]|is_mps\b|\bcpu_only\b|== ['\"]mps['\"]|use_cpu\b|"
-    r"_is_cpu\b|is_xpu\b|is_npu\b|is_hpu\b|_is_npu\b|_is_xpu\b|is_tpu\b|_is_hip_cpu"
+    r"_is_cpu\b|\b(xpu|hpu|npu|mps|musa)\.\w+\(|is_xpu\b|is_npu\b|is_hpu\b|_is_npu\b|_is_xpu\b|is_tpu\b|_is_hip_cpu"
 )
 _NOT_CPU = re.compile(r"device(\.type)? != ['\"]cpu|\bis_cuda\b|is_cuda\(\)|device(\.type)? == ['\"]cuda")
 _LIBRARY = re.compile(r"^(HAVE|HAS)_[A-Z0-9_]+$|\b_?is_\w+_(available|min_version)\(")

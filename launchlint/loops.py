@@ -25,8 +25,17 @@ _HEAVY_NAMES = frozenset(
 )  # fmt: skip
 
 _HEAVY = Pattern(
-    r"(^|_)forward(_|$)|(^|_)run_(\w+_)?model$|(attention|_attn)(_func|_score|_varlen|_v\d+)*$|gemm|matmul|_transform$|^interpolate$|^grid_sample$"
+    r"(^|_)forward(_|$)|(^|_)run_(\w+_)?model$|(attention|_attn)(_func|_interface|_score|_varlen|_v\d+)*$|gemm|matmul|_transform$|^interpolate$|^grid_sample$"
 )
+
+# What such an attribute of `self` holds has the model's own parts: `self.model.connector(x)` runs one of them.
+_MODELS = frozenset({"model", "language_model", "visual", "vision_tower", "transformer"})
+_NO_PART = Pattern(
+    r"^_?(get|set|is|has|can|embed|prepare|compute|make|build|update|validate|parse|process|split|merge|pad|pack|scatter|gather)(_|$)"
+)
+
+_FACTORIES = frozenset({"zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "clone", "pad"})
+_METHODS_THAT_MAKE = frozenset({"new_zeros", "new_ones", "new_empty", "new_full", "clone"})
 
 _SEEN_THROUGH = frozenset({"enumerate", "zip", "range", "reversed", "tqdm", "len", "list", "sorted"})
 
@@ -254,10 +263,82 @@ def heavy_call(loop: Loop, ctx: Context) -> ast.Call | None:
             case ast.Attribute(value=ast.Name(id="self"), attr=held) as called:
                 if ctx.value(called).kind is Kind.OBJECT or _is_held(held, ctx):
                     return call
+            case ast.Attribute(value=ast.Attribute(value=ast.Name(id="self"), attr=holder)) if holder in _MODELS:
+                if not _NO_PART.search(name) and any(ctx.value(argument).is_tensor for argument in call.args):
+                    return call  # self.model.connector(x)
     for node in body_of(loop):
         if any(isinstance(item, ast.BinOp) and isinstance(item.op, ast.MatMult) for item in walk(node)):
             return next(iter(calls_in(loop)), ast.Call(ast.Name("matmul"), [], []))
     return None
+
+
+def walks_results(loop: Loop, ctx: Context) -> bool:
+    """True where a loop walks what another made with a heavy call a turn: beside as many such calls its launches do not count."""
+    return any(heavy_call(made, ctx) is not None for name in _lists_of(loop) for _, made in pieces_of(name, ctx))
+
+
+def _lists_of(loop: Loop) -> Iterator[str]:
+    """The names that a loop walks over: through `enumerate` and `zip`."""
+    pending = [loop.iter] if isinstance(loop, (ast.For, ast.AsyncFor)) else []
+    while pending:
+        match pending.pop():
+            case ast.Name(id=name):
+                yield name
+            case ast.Call(func=ast.Name(id="enumerate" | "zip" | "reversed"), args=arguments):
+                pending += arguments
+
+
+def pieces_of(name: str, ctx: Context) -> Iterator[tuple[ast.expr, Loop]]:
+    """What loops of this function append to the list `name`, and the comprehension it is made by."""
+    for statement in ctx.assigned(name):
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.ListComp):
+            yield statement.value.elt, statement.value
+    root = ctx.function.node
+    if root is None:
+        return
+    for loop in walk(root):
+        if isinstance(loop, (ast.For, ast.While)):
+            for call in calls_in(loop):
+                match call:
+                    case ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr="append"), args=[piece]) if held == name:
+                        yield piece, loop
+
+
+def writes_to_item(written: ast.expr, loop: Loop, ctx: Context) -> bool:
+    """True where each turn writes to the item that it is about, another tensor each time: there is no whole to write at once. Rows of a
+    tensor are parts of that tensor."""
+    root = _root(written)
+    if not isinstance(loop, ast.For) or any(ctx.value(part).is_tensor for part in walk(loop.iter) if isinstance(part, ast.expr)):
+        return False
+    items = {item.id for item in walk(loop.target) if isinstance(item, ast.Name)}
+    return root in items or any(_root(value) in items for value in _bound_in(loop, root))
+
+
+def makes_what_it_writes(written: ast.expr, loop: Loop, ctx: Context) -> bool:
+    """True where each turn makes the tensor that it writes to."""
+    return isinstance(loop, ast.For) and any(_makes_tensor(value, ctx) for value in _bound_in(loop, _root(written)))
+
+
+def _bound_in(loop: ast.For, name: str) -> list[ast.expr]:
+    """What the statements of a loop's body bind to a name."""
+    found = [node for node in loop.body if isinstance(node, ast.Assign)]
+    return [node.value for node in found if any(isinstance(target, ast.Name) and target.id == name for target in node.targets)]
+
+
+def _root(expr: ast.expr) -> str:
+    """`pool` of `pool.buffer.rows`; a subscript may be a view of what all turns share."""
+    while isinstance(expr, ast.Attribute):
+        expr = expr.value
+    return expr.id if isinstance(expr, ast.Name) else ""
+
+
+def _makes_tensor(value: ast.expr, ctx: Context) -> bool:
+    if not isinstance(value, ast.Call):
+        return False
+    name = ctx.name(value.func)
+    if name.startswith("torch."):
+        return name.rpartition(".")[2] in _FACTORIES
+    return last_name(value.func) in _METHODS_THAT_MAKE
 
 
 def _walked_names(loop: Loop) -> set[str]:

@@ -17,7 +17,7 @@ rule = Rule(
         summary="a loop fills one slice or row of a tensor per turn, one kernel each",
         group="launches",
         since="0.1.0",
-        policy=Policy.grid(known="- medium high high", inferred="- medium medium medium"),
+        policy=Policy.grid(known="- medium high high", inferred="- low medium medium"),
         fix=Applicability.UNSAFE,
     )
 )
@@ -54,6 +54,14 @@ def _judge(node: ast.Call | ast.Assign, target: ast.Subscript, ctx: Context, wha
         return
     if loops.has_few_turns(loop, ctx) or loops.walks_configuration(loop):
         yield Silence(node, "the loop makes a few turns, or as many as the configuration says")
+        return
+    if loops.writes_to_item(target.value, loop, ctx):
+        yield Silence(node, "each turn writes to another tensor, its own item")
+        return
+    if loops.makes_what_it_writes(target.value, loop, ctx):
+        level = Level.INFERRED  # the turns have more to do than this one store
+    if loops.walks_results(loop, ctx):
+        yield Silence(node, "the loop walks what a heavy call made for each turn, which outweighs the small launch")
         return
     if loops.heavy_call(loop, ctx) is not None:
         yield Silence(node, "a heavy call in the same loop outweighs the small launch")

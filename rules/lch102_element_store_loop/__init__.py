@@ -74,10 +74,23 @@ def _judge(node: ast.Assign | ast.AugAssign | ast.Call, target: ast.Subscript, c
     if isinstance(loop, (ast.For, ast.While)) and loops.carries_tensor(loop, ctx):
         yield Silence(node, "each turn needs what the turn before made, so that the stores cannot be joined")
         return
+    if isinstance(node, ast.AugAssign) and _adds_tile(target):
+        yield Silence(node, "each turn adds a tile of an image, and tiles overlap")
+        return
+    if loops.walks_results(loop, ctx):
+        yield Silence(node, "the loop walks what a heavy call made for each turn, which outweighs the small launches")
+        return
     if loops.heavy_call(loop, ctx) is not None:
         yield Silence(node, "a heavy call in the same loop outweighs the small launches")
         return
     yield Hit(node, f"the store launches at least one kernel for each {loops.describe(loop, ctx)}", level, related=((loop, "the loop"),))
+
+
+def _adds_tile(target: ast.Subscript) -> bool:
+    """`frame[:, y : y + height, x : x + width] += tile * window`"""
+    parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else []
+    bounded = [part for part in parts if isinstance(part, ast.Slice) and part.lower is not None and part.upper is not None]
+    return len(bounded) > 1
 
 
 def _walks_itself(source: ast.expr, ctx: Context) -> bool:

@@ -76,23 +76,7 @@ def _pieces(joined: ast.expr, ctx: Context) -> Iterator[tuple[ast.expr, Loop]]:
         case ast.Call(func=ast.Name(id="list" | "tuple"), args=[ast.ListComp() | ast.GeneratorExp() as inner]):
             yield inner.elt, inner
         case ast.Name(id=name):
-            yield from _appended(name, ctx)
-
-
-def _appended(name: str, ctx: Context) -> Iterator[tuple[ast.expr, Loop]]:
-    """What loops of this function append to the list `name`, and the comprehension it is made by."""
-    for statement in ctx.assigned(name):
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.ListComp):
-            yield statement.value.elt, statement.value
-    root = ctx.function.node
-    if root is None:
-        return
-    for loop in walk(root):
-        if isinstance(loop, (ast.For, ast.While)):
-            for call in loops.calls_in(loop):
-                match call:
-                    case ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr="append"), args=[piece]) if held == name:
-                        yield piece, loop
+            yield from loops.pieces_of(name, ctx)
 
 
 def _stands_in(made: ast.Call, given: ast.expr, loop: Loop, ctx: Context) -> bool:
