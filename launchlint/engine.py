@@ -32,6 +32,7 @@ from launchlint.scan import Interest, Scan, Scope, Site, Wanted, decorator_names
 from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
 from launchlint.spent import Spent, stage_of
+from launchlint.trees import walk
 from launchlint.values.callers import CallSites, FileCallers
 from launchlint.values.evaluate import Outside
 from launchlint.values.flow import Flow
@@ -325,7 +326,17 @@ class _FileCheck:
         self._evaluate(scope, flow)
         owner = scope.owner.node if scope.owner is not None else None
         qualname = f"{self.project.module(self.source.path)}.{scope.qualname}"
-        facts = FunctionFacts(qualname, scope.node, owner, verdict.heat, verdict.reason, verdict.chain, verdict.per, verdict.turns)
+        facts = FunctionFacts(
+            qualname,
+            scope.node,
+            owner,
+            verdict.heat,
+            verdict.reason,
+            verdict.chain,
+            verdict.per,
+            verdict.turns,
+            self._doubt(scope, verdict),
+        )
         candidates: list[_Candidate] = []
         for site in sorted(scope.sites, key=lambda site: (site.node.lineno, site.node.col_offset)):  # type: ignore[attr-defined]
             heat = _heat_at(verdict, site)
@@ -336,6 +347,15 @@ class _FileCheck:
                     if candidate is not None:
                         candidates.append(candidate)
         return candidates
+
+    def _doubt(self, scope: Scope, verdict: Verdict) -> str:
+        """Why a function may run never, unless the top level of its file hands it on: `register(name, pad_rows)`."""
+        name = scope.node.name if scope.node is not None and verdict.doubt else ""
+        if not name:
+            return ""
+        top = [node for node in self.source.tree.body if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+        handed_on = any(isinstance(item, ast.Name) and item.id == name for node in top for item in walk(node))
+        return "" if handed_on else verdict.doubt
 
     def _ask(self, rule: Rule, check: Check, site: Site, context: SiteContext) -> list[Outcome]:
         """What a check says; a check that fails is our own fault and is named with the line that it failed on."""
@@ -382,7 +402,7 @@ class _FileCheck:
         is_upload = rule.meta.group == _UPLOADS
         converted = guards_of_conversions(outcome.node, site.frame, context.scope.node, site.statement.lineno) if is_upload else ()
         before = guards_before(outcome.node, site.statement)
-        dead = self._dead(context)
+        dead = itertools.chain(self._dead(context), self._doubted(context))
         said_of_it = (around, before, earlier, unwatched, of_function, around_tokens, switches, said, converted, elsewhere, dead)
         for guard in itertools.chain(*said_of_it):
             if guard.effect == "allow":
@@ -433,6 +453,11 @@ class _FileCheck:
         names = {argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
         if names & tested(context.frame) and (reason := dead_branch(context.frame, function, self.callers.settled(function, self.found))):
             yield Guard("lower", reason)
+
+    @staticmethod
+    def _doubted(context: SiteContext) -> Iterator[Guard]:
+        if context.function.doubt:
+            yield Guard("lower", context.function.doubt)
 
     def _compiled(self, rule: Rule, scope: Scope) -> Iterator[Guard]:
         """`@torch.compile` unrolls the loop and launches what it makes of all its turns; on a class it compiles the module. Numbers

@@ -120,6 +120,7 @@ class FunctionFacts:
     chain: tuple[str, ...]  # root first
     per: str = "step"  # layer | step | request | iteration | batch | token | generation
     turns: tuple[tuple[int, int], ...] | None = None  # where it runs once for a generation, the loops that run often; None: any
+    doubt: str = ""  # why it may run never
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,11 @@ GENERIC = frozenset(
     }
 )  # fmt: skip
 
+# Those among them that sound like a step and that every container has.
+_OF_CONTAINERS = frozenset({"get", "update", "add", "extend", "copy", "count", "sort", "split", "read", "write", "send", "recv"})
+_MANY_FILES = 50  # a whole package: what nothing in it calls is a door for others, or forgotten
+MANY_CALLERS = 8  # a function that more call is a helper for everybody
+
 
 class Key(tuple[int, int]):
     """A function: index of its file, index in the file."""
@@ -67,6 +72,7 @@ class Verdict:
     lines: tuple[tuple[int, int], ...] = ()  # where only these loops are hot
     steps: tuple[tuple[int, str], ...] = ()  # the links of the chain in the same file: line of the definition, name
     turns: tuple[tuple[int, int], ...] | None = None  # the only loops that make what runs once run often; None: any loop
+    doubt: str = ""  # why it may run never
 
 
 class Graph:
@@ -100,6 +106,7 @@ class Graph:
         self.mentioned: set[tuple[int, int]] = set()  # functions that are handed on as values
         self._constructions: dict[str, list[tuple[int, int]]] | None = None
         self._calling: dict[str, list[int] | None] | None = None
+        self._last_imported: frozenset[str] | None = None
         self._lines: dict[int, dict[tuple[int, str], int]] = {}
         self._index()
         self.roots = self._find_roots()
@@ -821,8 +828,30 @@ class Graph:
         if roles.HOT_NAME.match(function.name):
             if caller := self._only_cold_callers(key):
                 return Verdict(Heat.COLD, f"only {caller} calls it")
-            return Verdict(Heat.NAMED, f"{function.name} sounds like a step, and nothing in sight calls it")
+            reason = f"{function.name} sounds like a step, and nothing in sight calls it"
+            return Verdict(Heat.NAMED, reason, doubt=self._doubt(key, function))
         return Verdict(Heat.NOTHING, "nothing hot in sight calls it")
+
+    def _doubt(self, key: tuple[int, int], function: FunctionSummary) -> str:
+        """Why a function that sounds like a step may be none: every container has a method of that name, or nothing in a whole package
+        mentions the name. Decorators may enter it into a table, and a base from elsewhere may call it."""
+        if function.class_index >= 0:
+            if function.name in _OF_CONTAINERS:
+                return f"any container has a method called `{function.name}`"
+            if any(base.rpartition(".")[2] not in self.classes for base in self.class_at((key[0], function.class_index)).bases):
+                return ""
+        if len(self.files) < _MANY_FILES or function.decorators or function.parent_index >= 0:
+            return ""
+        if self.calling(function.name, MANY_CALLERS) != [] or function.name in self._names_imported():
+            return ""
+        return f"nothing in these {len(self.files)} files calls `{function.name}` by its name"
+
+    def _names_imported(self) -> frozenset[str]:
+        """The last names that files import; the `__init__.py` of a package only hands them on."""
+        if self._last_imported is None:
+            files = [file for file in self.files if not file.path.endswith("__init__.py")]
+            self._last_imported = frozenset(name.rpartition(".")[2] for file in files for name in file.imports.values())
+        return self._last_imported
 
     def _only_cold_callers(self, key: tuple[int, int]) -> str:
         """The name of a rare caller, if the function has callers (in its own file, else anywhere by its name) and all are rare."""

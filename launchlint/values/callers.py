@@ -14,7 +14,7 @@ import collections
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from launchlint.hot.graph import Graph
+from launchlint.hot.graph import MANY_CALLERS, Graph
 from launchlint.modules import module_of
 from launchlint.names import last_name
 from launchlint.rule import FunctionNode
@@ -32,7 +32,6 @@ from launchlint.values.value import HOST_KINDS, NOTHING, Device, Kind, Origin, V
 Key = tuple[int, int]
 
 DEPTH = 2  # the caller of a caller is the last one asked
-MANY_CALLERS = 8  # a function that more call is a helper for everybody
 MANY_CONSTRUCTIONS = 4
 _KEPT_FILES = 4  # trees kept at a time
 _KEPT_FLOWS = 4

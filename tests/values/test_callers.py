@@ -9,10 +9,10 @@ import pytest
 from launchlint import engine, registry
 from launchlint.engine import Project
 from launchlint.hot import FileSummary
+from launchlint.hot.graph import MANY_CALLERS
 from launchlint.model import Confidence
 from launchlint.scan import Interest, scan
 from launchlint.settings import Settings
-from launchlint.values.callers import MANY_CALLERS
 from launchlint.values.value import Device, Kind
 
 SETTINGS = Settings()

@@ -1,0 +1,51 @@
+"""Functions that sound like a step: in a whole package, one that nothing calls by its name is doubted; alone, or handed on, it is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.test_rarely import reported
+
+MANY = 60
+BODY = """
+    return torch.tensor(lengths, device="cuda")
+"""
+FORGOTTEN = f"import torch\n\n\ndef gather_lengths(lengths: list[int]):{BODY}"
+
+
+def package(files: dict[str, str], many: int) -> dict[str, str]:
+    return {"pkg/rows.py": FORGOTTEN, **{f"pkg/filler{number}.py": "import torch\n" for number in range(many)}, **files}
+
+
+@pytest.mark.parametrize(
+    ("files", "is_reported"),
+    [
+        pytest.param({}, False, id="nothing calls it"),
+        pytest.param({"pkg/sub/__init__.py": "from pkg.rows import gather_lengths\n"}, False, id="only handed on by a package"),
+        pytest.param({"pkg/user.py": "from pkg.rows import gather_lengths\n"}, True, id="imported"),
+        pytest.param({"pkg/user.py": "from pkg import rows\n\n\ndef use(x):\n    return rows.gather_lengths(x)\n"}, True, id="called"),
+        pytest.param({"pkg/rows.py": FORGOTTEN + "\n\nTABLE = {'rows': gather_lengths}\n"}, True, id="in a table"),
+        pytest.param({"pkg/rows.py": FORGOTTEN.replace("def ", "@register\ndef ")}, True, id="behind a decorator"),
+    ],
+)
+def test_a_name_that_a_package_never_mentions(tmp_path: Path, files: dict[str, str], is_reported: bool) -> None:
+    assert ("pkg/rows.py" in reported(tmp_path, package(files, MANY))) is is_reported
+
+
+def test_a_few_files_are_no_package(tmp_path: Path) -> None:
+    assert "pkg/rows.py" in reported(tmp_path, package({}, 3))
+
+
+def test_a_method_that_every_container_has(tmp_path: Path) -> None:
+    method = "import torch\n\n\nclass Lengths:\n    def {}(self, lengths: list[int]):" + BODY.replace("\n    ", "\n        ")
+    assert reported(tmp_path / "update", {"rows.py": method.format("update")}) == {}
+    assert reported(tmp_path / "rows", {"rows.py": method.format("update_rows")}) == {"rows.py": [6]}
+
+
+def test_a_method_that_a_base_from_elsewhere_may_call(tmp_path: Path) -> None:
+    method = "import torch\nfrom other import Base\n\n\nclass Lengths({}):\n    def gather_lengths(self, lengths: list[int]):{}"
+    body = BODY.replace("\n    ", "\n        ")
+    assert "pkg/rows.py" not in reported(tmp_path / "none", package({"pkg/rows.py": method.format("", body)}, MANY))
+    assert "pkg/rows.py" in reported(tmp_path / "base", package({"pkg/rows.py": method.format("Base", body)}, MANY))
