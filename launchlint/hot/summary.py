@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import operator
+import re
 import sys
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -19,6 +20,7 @@ from launchlint.names import Names, dotted, last_name, spell
 from launchlint.rule import FunctionNode
 from launchlint.scan import BLOCKS, CACHES, FUNCTIONS, bodies, child_fields, decorator_names, is_kernel, is_kernel_file
 from launchlint.trees import children
+from launchlint.values.annotations import ON_HOST
 
 ONCE = 1  # the call stands behind a test that lets it run once
 IN_TRAINING = 4  # the call stands in a loop that trains, or in the loop of a function that owns one
@@ -37,6 +39,9 @@ _SKIP = frozenset(
 _Waiting = tuple[list[Any], int, int, int]  # nodes, function, class, flags
 _NAMED = frozenset({ast.Name, ast.Attribute})
 _DEFINING = frozenset({*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom})
+_SAYS_HOST = re.compile(
+    r"#\s*(?:an? |the )?(?:(?:cpu|host) (?:tensor|copy)|(?:kept |lives |stays |always )?on (?:the )?(?:cpu|host)\b)", re.I
+)
 _REGISTERING = frozenset({"custom_op", "register_custom_op", "triton_op", "impl", "register_kernel"})
 _LOADERS = ("loader", "batches", "data_iterator")
 # Functions that hold the loop over tokens themselves: what stands around the loop runs once per request.
@@ -163,6 +168,7 @@ def _table(plain: Any) -> dict[str, str]:
 def summarize(path: str, module: str, is_package: bool, tree: ast.Module, text: str, lean: bool = False) -> FileSummary:
     """Walk `tree` once. `lean` leaves out what functions call, for files that the graph never enters."""
     walk = _Walk(path, module, is_package, is_kernel_file(text), ".backward(" in text or ".step(" in text, lean)
+    walk.said_of_host = _lines_on_host(text)
     return walk.run(tree)
 
 
@@ -179,6 +185,8 @@ class _Walk:
         self.calls: list[dict[Call, None]] = []
         self.loads: list[set[str]] = []
         self.top_calls: dict[Call, None] = {}  # outside functions; the graph asks for none of them
+        self.said_of_host: frozenset[int] = frozenset()  # lines whose comment says that something is on the host
+        self.stores: dict[tuple[int, str], bool] = {}  # attributes of `self` by their class: stored from the host alone?
 
     def run(self, tree: ast.Module) -> FileSummary:
         outer: list[_Waiting] = []
@@ -352,7 +360,8 @@ class _Walk:
         self.summary.classes.append(described)
         for item in node.body:
             if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-                described.annotations[item.target.id] = _unparse(item.annotation)
+                said = ON_HOST if item.end_lineno in self.said_of_host else ""
+                described.annotations[item.target.id] = _unparse(item.annotation) + said
                 if name := class_of_annotation(item.annotation):
                     described.attributes[item.target.id] = (name,)
 
@@ -396,7 +405,12 @@ class _Walk:
                     self.summary.functions[function].locals[target.id] = made
             elif target.__class__ is ast.Attribute and owner >= 0 and target.value.__class__ is ast.Name and target.value.id == "self":
                 self._attribute(target.attr, annotated, value, function, owner)
+                self._note_store(target.attr, value, owner)
                 self._mention(value, calls)
+            elif target.__class__ is ast.Tuple and owner >= 0:
+                for part in target.elts:
+                    if isinstance(part, ast.Attribute) and dotted(part.value) == "self":
+                        self.stores[owner, part.attr] = False
             elif target.__class__ is ast.Subscript and owner >= 0 and value.__class__ is ast.Call and (table := _table_of_self(target)):
                 self._attribute(table, "", value, function, owner)
 
@@ -409,6 +423,11 @@ class _Walk:
         known = attributes.setdefault(name, ())
         if found and found not in known and len(known) < 8:
             attributes[name] = (*known, found)
+
+    def _note_store(self, name: str, value: ast.expr | None, owner: int) -> None:
+        """Whether an attribute of `self` is only ever given what is made on the host, by the words of the call; None says nothing."""
+        if not isinstance(value, ast.Constant) or value.value is not None:
+            self.stores[owner, name] = self.stores.get((owner, name), True) and _is_made_on_host(value)
 
     def _loop(self, node: ast.For | ast.While, function: int) -> int:
         """What the calls in a loop are marked with; the loop is noted with its function."""
@@ -433,6 +452,9 @@ class _Walk:
             function.calls = tuple([shared.setdefault(call, call) for call in kept])
             if function.class_index >= 0:
                 function.loads = tuple(sorted(loads - stored[function.class_index]))
+        for (owner, name), on_host in self.stores.items():
+            if on_host:
+                summary.classes[owner].annotations.setdefault(name, f"torch.Tensor{ON_HOST}")
         return summary
 
 
@@ -593,6 +615,23 @@ def _reads_number(value: ast.expr) -> bool:
             return True
         case _:
             return False
+
+
+def _lines_on_host(text: str) -> frozenset[int]:
+    """The lines whose comment says "CPU tensor" or "on the host"."""
+    if _SAYS_HOST.search(text) is None:
+        return frozenset()
+    return frozenset(number for number, line in enumerate(text.split("\n"), 1) if _SAYS_HOST.search(line))
+
+
+def _is_made_on_host(value: ast.expr | None) -> bool:
+    """`torch.zeros(n, device="cpu")` and `x.cpu()`."""
+    match value:
+        case ast.Call(func=ast.Attribute(attr="cpu"), args=[]):
+            return True
+        case ast.Call(func=called, keywords=keywords) if dotted(called).startswith("torch."):
+            return any(item.arg == "device" and isinstance(item.value, ast.Constant) and item.value.value == "cpu" for item in keywords)
+    return False
 
 
 def _walks_loader(node: ast.For | ast.While) -> bool:

@@ -6,7 +6,7 @@ import ast
 from functools import lru_cache
 
 from launchlint.names import dotted
-from launchlint.values.value import ARRAY, LIST, NONE, NOTHING, SCALAR, Kind, Value
+from launchlint.values.value import ARRAY, LIST, NONE, NOTHING, SCALAR, Device, Kind, Origin, Value
 
 TENSORS = frozenset({"Tensor", "Parameter", "LongTensor", "IntTensor", "FloatTensor", "BoolTensor", "HalfTensor", "Buffer"})
 _WRAPPERS = frozenset({"Optional", "Annotated", "ClassVar", "Final", "InitVar", "Required", "NotRequired"})
@@ -17,6 +17,7 @@ _DICTS = frozenset({"dict", "Dict", "Mapping", "defaultdict", "OrderedDict", "Mu
 _SCALARS = frozenset({"int", "float", "bool", "str", "bytes", "complex"})
 _NO_ANSWER = frozenset({"Any", "object", "Self", "Callable", "T", "Type", "type"})
 _DEPTH = 6
+ON_HOST = "  # cpu"  # behind an annotation: the class says, or shows by what it stores, that the tensor is on the host
 
 
 def value_of_annotation(annotation: ast.expr | None, depth: int = 0) -> Value:
@@ -44,7 +45,10 @@ def value_of_text(text: str) -> Value:
     if len(text) > 500:
         return NOTHING
     try:
-        return value_of_annotation(ast.parse(text, mode="eval").body, 1)
+        found = value_of_annotation(ast.parse(text, mode="eval").body, 1)
+        if text.endswith(ON_HOST) and found.kind is Kind.TENSOR:
+            return found.but(device=Device.HOST, by_name=True, origin=Origin(0, "its class keeps it on the host"))
+        return found
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return NOTHING
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from launchlint.hot.graph import GENERIC, Graph
 from launchlint.hot.summary import ClassSummary
 from launchlint.names import Names
-from launchlint.values.annotations import value_of_text
+from launchlint.values.annotations import ON_HOST, value_of_text
 from launchlint.values.fields import beside_copy
 from launchlint.values.value import NOTHING, TENSOR, Kind, Value
 
@@ -99,6 +99,9 @@ class ProjectValues:
 def _agreed(texts: list[str]) -> Value:
     if "str" in texts:
         return NOTHING
+    if all(text.endswith(ON_HOST) for text in texts):
+        return value_of_text(texts[0])
+    texts = [text for text in texts if not text.endswith(ON_HOST)]
     values = [value for text in texts if text and (value := value_of_text(text)).kind not in (Kind.UNKNOWN, Kind.OBJECT, Kind.NONE)]
     if not values or len(values) < _SAME * len(texts):
         return NOTHING
