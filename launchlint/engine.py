@@ -19,7 +19,15 @@ from launchlint.alternatives import fallback_definitions
 from launchlint.context import SiteContext
 from launchlint.conversions import guards_of_conversions
 from launchlint.generation import guards_of_generation
-from launchlint.guards import Guard, guards_before, guards_of, guards_of_debug_mode, guards_of_returns, guards_of_switches
+from launchlint.guards import (
+    Guard,
+    guards_before,
+    guards_of,
+    guards_of_constructor,
+    guards_of_debug_mode,
+    guards_of_returns,
+    guards_of_switches,
+)
 from launchlint.hot import FileSummary, Graph, Verdict, summarize
 from launchlint.hot.roles import cold_path, kernel_path, other_device
 from launchlint.model import Confidence, FileReport, Finding, Fix, Heat, Hot, Level, Problem, Related, Span
@@ -396,6 +404,7 @@ class _FileCheck:
         of_function = itertools.chain(self._replaced(inside), self._fallback(inside), self._compiled(rule, inside), _for_host(rule, inside))
         owner = context.scope.owner
         switches = guards_of_switches(site.frame, owner.methods.get("__init__"), owner.stores) if owner is not None else ()
+        built = guards_of_constructor(owner.methods.get("__init__")) if owner is not None else ()
         elsewhere = self._elsewhere(outcome, context) if outcome.made is not None else ()
         around_tokens = guards_of_generation(context, context.scope.node, site.statement.lineno)
         said = remarks_on(self.source, site.statement, site.frame, _definitions_around(context.scope))
@@ -403,7 +412,7 @@ class _FileCheck:
         converted = guards_of_conversions(outcome.node, site.frame, context.scope.node, site.statement.lineno) if is_upload else ()
         before = guards_before(outcome.node, site.statement)
         dead = itertools.chain(self._dead(context), self._doubted(context))
-        said_of_it = (around, before, earlier, unwatched, of_function, around_tokens, switches, said, converted, elsewhere, dead)
+        said_of_it = (around, before, earlier, unwatched, of_function, around_tokens, switches, built, said, converted, elsewhere, dead)
         for guard in itertools.chain(*said_of_it):
             if guard.effect == "allow":
                 self._note(rule, span, outcome.level, heat, None, guard.reason)

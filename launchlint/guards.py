@@ -29,7 +29,8 @@ _RARE = re.compile(
 _CAPTURE = re.compile(r"capturing|is_capture|capture_mode|in_capture", re.I)
 _CPU = re.compile(
     r"\bis_cpu\b|== ['\"]cpu['\"]|is_mps\b|\bcpu_only\b|== ['\"]mps['\"]|use_cpu\b|"
-    r"_is_cpu\b|\b(xpu|hpu|npu|mps|musa)\.\w+\(|is_xpu\b|is_npu\b|is_hpu\b|_is_npu\b|_is_xpu\b|is_tpu\b|_is_hip_cpu"
+    r"== ['\"](\w+[-_])?(ascend|npu|xpu|hpu|musa)['\"]|\b(xpu|hpu|npu|mps|musa)\.\w+\(|"
+    r"_is_cpu\b|is_xpu\b|is_npu\b|is_hpu\b|_is_npu\b|_is_xpu\b|is_tpu\b|_is_hip_cpu"
 )
 _NOT_CPU = re.compile(r"device(\.type)? != ['\"]cpu|\bis_cuda\b|is_cuda\(\)|device(\.type)? == ['\"]cuda")
 _LIBRARY = re.compile(r"^(HAVE|HAS)_[A-Z0-9_]+$|\b_?is_\w+_(available|min_version)\(")
@@ -72,6 +73,18 @@ def guards_of_switches(frame: Frame | None, init: FunctionNode | None, stores: M
                 if values and all(isinstance(value, ast.Constant) and value.value in (False, None) for value in values):
                     yield Guard("lower", f"only when `self.{name}`, which the constructor switches off")
         frame = frame.outer
+
+
+def guards_of_constructor(init: FunctionNode | None) -> Iterator[Guard]:
+    """`if not is_cpu: raise ...` in a constructor: objects of the class exist on the host only."""
+    for statement in init.body if init is not None else []:
+        match statement:
+            case ast.If(test=test, body=[*_, ast.Raise()], orelse=[]):
+                refused = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
+                for asked in refused:
+                    text = text_of(asked.operand) if isinstance(asked, ast.UnaryOp) and isinstance(asked.op, ast.Not) else ""
+                    if "cpu" in text and _CPU.search(text):
+                        yield Guard("host", f"its class is built only when `{_shorten(text)}`")
 
 
 def _is_stored(node: ast.Assign, name: str) -> bool:

@@ -51,6 +51,8 @@ def remarks_on(
             said = " ".join([name, *_above(source, frame.node.lineno), *_above(source, body[0].lineno)])
             if _FALLBACK.search(said):
                 yield Guard("lower", f"only without `{name}`, the fallback by its comment or name")
+        if isinstance(frame.node, ast.If) and frame.part == "body" and _speaks_of_cost(_above(source, frame.node.body[0].lineno), _MEANT):
+            yield Guard("lower", "a comment at the head of the branch says that this is meant")
         frame = frame.outer
     for definition in definitions:
         words = _FOR_DEBUGGING if isinstance(definition, ast.ClassDef) else _ASIDE  # "a reference class" is often the one that runs
