@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from launchlint import loops
-from launchlint.guards import Guard
+from launchlint.guards import Guard, text_of
 from launchlint.hot import GENERATION
 from launchlint.hot.summary import LOOP_OWNERS
 from launchlint.names import last_name
@@ -16,11 +16,15 @@ from launchlint.trees import children, walk
 
 _GENERATES = re.compile(r"^_*generate(_|$)")
 _RUNS_MODEL = re.compile(r"forward|(^|_)model($|_)|^(encode|decode)$")
+_TIME_STEPS = re.compile(r"time_?steps|inference_steps|denoising_steps|(^|\W)sigmas(\W|$)")
 
 
 def guards_of_generation(ctx: Context, function: FunctionNode | None, line: int) -> Iterator[Guard]:
     """What runs once ahead of a whole generation or once behind it; hundreds of steps of the model stand against it."""
     turns = ctx.function.turns
+    for test in _tests_around(ctx):
+        if _is_one_time_step(test):
+            yield Guard("lower", "in one of all time steps only")
     if ctx.function.per == GENERATION and turns is not None:
         if not any(loop.lineno == first for loop in ctx.loops() for first, _ in turns):
             yield Guard("lower", "outside the loop over time steps, once for a whole generation")
@@ -32,6 +36,23 @@ def guards_of_generation(ctx: Context, function: FunctionNode | None, line: int)
         yield Guard("lower", "once ahead of a whole generation")
     elif function is not None and _GENERATES.match(function.name) and _is_behind_tokens(function.body, line):
         yield Guard("lower", "behind the loop over tokens, once at the end of a whole generation")
+
+
+def _tests_around(ctx: Context) -> Iterator[ast.expr]:
+    """The conditions under which a place runs."""
+    for frame in ctx.frames():
+        if isinstance(frame.node, (ast.If, ast.IfExp)) and frame.part == "body":
+            test = frame.node.test
+            yield from test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+
+
+def _is_one_time_step(test: ast.expr) -> bool:
+    """`i == len(timesteps) - 1`."""
+    match test:
+        case ast.Compare(ops=[ast.Eq()], comparators=[ast.BinOp(left=count, op=ast.Sub(), right=ast.Constant(value=1))]):
+            return bool(_TIME_STEPS.search(text_of(count)))
+        case _:
+            return False
 
 
 def _runs_model(loop: Loop, ctx: Context) -> bool:
