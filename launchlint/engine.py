@@ -115,7 +115,8 @@ class Project:
             return ""
         keys = self.call_sites.consulted((self._files[path], index) for index in asked)
         files = self.graph.files
-        return repr([(files[number].path, index, digests.get(files[number].path)) for number, index in keys])
+        heat = self.graph.verdict
+        return repr([(files[number].path, index, heat((number, index)).heat, digests.get(files[number].path)) for number, index in keys])
 
     def module(self, path: str) -> str:
         """Dotted name of a file of this project."""

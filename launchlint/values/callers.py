@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from launchlint.hot.graph import MANY_CALLERS, Graph
+from launchlint.model import Heat
 from launchlint.modules import module_of
 from launchlint.names import last_name
 from launchlint.rule import FunctionNode
@@ -118,12 +119,15 @@ class CallSites:
         return 1 if arguments and arguments[0].arg in ("self", "cls") and not is_static else 0
 
     def settled(self, key: Key, node: FunctionNode) -> Settled:
-        """What the calls in sight settle of the parameters of a function; nothing where one of them cannot be read."""
+        """What the calls in sight, those by functions that run rarely left out, settle of the parameters of a function; nothing where
+        one of them cannot be read."""
         known = self._settled.get(key)
         if known is None:
             names = self._names_of(key)
             calls: list[tuple[ast.Call, FunctionNode]] = []
             for caller in self._all_callers(key, names):
+                if self.graph.verdict(caller).heat is Heat.COLD:
+                    continue  # what runs for it alone runs rarely
                 scope, _, found = self._calls_in(caller, names)
                 if scope is None or scope.node is None or not found:
                     calls = []

@@ -6,6 +6,7 @@ What stands behind `if scale is None:` does not run where every caller gives a s
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from launchlint.values.flow import defaults_of, walk_statements
 from launchlint.values.parameters import LEFT_OUT, argument_of
 
 _NAMES = 8  # that a value is followed through
+_COMPARED = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Lt: operator.lt, ast.LtE: operator.le}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ def tested(frame: Frame | None) -> set[str]:
     while frame is not None:
         if isinstance(frame.node, (ast.If, ast.IfExp)):
             found |= {name for operand, _ in _operands(frame) for name, _, _ in _question(operand)}
+            found |= {compared[0] for operand, _ in _operands(frame) if (compared := _comparison(operand)) is not None}
         frame = frame.outer
     return found
 
@@ -118,6 +121,11 @@ def _impossible(frame: Frame, settled: Settled) -> Iterator[tuple[str, str]]:
     if not isinstance(frame.node, (ast.If, ast.IfExp)):
         return
     for operand, wanted in _operands(frame):
+        compared = _comparison(operand)
+        if compared is not None and compared[0] in settled.constants:
+            name, given = compared[0], settled.constants[compared[0]]
+            if _holds(given, compared[1], compared[2]) is (not wanted):
+                yield name, f"`{name}` is {given!r} for every caller in sight"
         for name, kind, asked in _question(operand):
             if kind == "none" and name in settled.given and asked is wanted:
                 yield name, f"every caller in sight gives `{name}`"
@@ -125,6 +133,23 @@ def _impossible(frame: Frame, settled: Settled) -> Iterator[tuple[str, str]]:
                 yield name, f"no caller in sight gives `{name}`"
             elif kind == "truth" and name in settled.constants and bool(settled.constants[name]) is not (asked is wanted):
                 yield name, f"`{name}` is {settled.constants[name]} for every caller in sight"
+
+
+def _comparison(test: ast.expr) -> tuple[str, ast.cmpop, object] | None:
+    """The name, the operator and the constant of `size > 0` and of `mode == "rows"`."""
+    match test:
+        case ast.Compare(left=ast.Name(id=name), ops=[asked], comparators=[ast.Constant(value=value)]) if type(asked) in _COMPARED:
+            return name, asked, value
+        case _:
+            return None
+
+
+def _holds(given: object, asked: ast.cmpop, value: object) -> bool | None:
+    """What a comparison of two constants says; None where they cannot be ordered."""
+    try:
+        return bool(_COMPARED[type(asked)](given, value))
+    except TypeError:
+        return None
 
 
 def _operands(frame: Frame) -> Iterator[tuple[ast.expr, bool]]:

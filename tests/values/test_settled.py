@@ -68,6 +68,40 @@ def test_a_second_caller_that_is_not_hot_counts(tmp_path: Path) -> None:
     check(tmp_path / "tested", {"helper.py": HELPER.format(scale="", packed="", rows=""), "layer.py": layer, "tests/attention.py": other})
 
 
+COMPARING = """\
+import torch
+
+
+def rows(x: torch.Tensor, lengths: list[int], mode="sum", most=0):
+    if most > 0:
+        x = x + torch.tensor(lengths, device=x.device){most}
+    if mode == "mean":
+        x = x + torch.tensor(lengths, device=x.device){mean}
+    if mode != "mean" and x.ndim == 2:
+        x = x + torch.tensor(lengths, device=x.device)  #>
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "running"), [("x, lengths", ""), ("x, lengths, most=4", "most"), ("x, lengths, most='many'", "most"), ("x, lengths, kind", "mean")]
+)
+def test_a_parameter_that_is_compared(tmp_path: Path, call: str, running: str) -> None:
+    """With a constant, where each caller gives one, or leaves it as it is."""
+    marks = {name: "  #>" if name in running.split() else "" for name in ("most", "mean")}
+    layer = LAYER.replace("attend", "rows").replace("maybe=None", "kind='sum'").format(call=call)
+    check(tmp_path, {"helper.py": COMPARING.format(**marks), "layer.py": layer})
+
+
+def test_a_caller_that_runs_rarely_does_not_count(tmp_path: Path) -> None:
+    """What only an export lets run is no part of a step."""
+    example = "from helper import rows\n\n\ndef {name}(x, lengths, many):\n    return rows(x, lengths, most=many)\n"
+    layer = LAYER.replace("attend", "rows").format(call="x, lengths")
+    quiet, running = COMPARING.format(most="", mean=""), COMPARING.format(most="  #>", mean="")
+    check(tmp_path / "exported", {"helper.py": quiet, "layer.py": layer, "shapes.py": example.format(name="input_example")})
+    check(tmp_path / "served", {"helper.py": running, "layer.py": layer, "shapes.py": example.format(name="serve")})
+
+
 def test_a_parameter_that_is_bound_again(tmp_path: Path) -> None:
     """What a caller gives is not what is asked about."""
     helper = HELPER.format(scale="  #>", packed="", rows="").replace("    if scale is None:", "    scale = x.scale\n    if scale is None:")
