@@ -21,31 +21,38 @@ def guards_of_validation(frame: Frame | None, function: FunctionNode | None) -> 
     A model that computes its loss in the branch for training alone answers requests in the other one, which stays as hot as it was.
     """
     while frame is not None and function is not None:
-        if isinstance(frame.node, ast.If) and frame.part in ("body", "orelse") and _is_left_when_training(frame.node.test, frame.part):
-            if _LOSS.search(function.name) or _has_loss_before(frame, function):
-                yield Guard("lower", "only in validation, behind the loss of a training step")
+        match frame:
+            case Frame(ast.If(test=test, lineno=line), "body" | "orelse" as part, outer):
+                if _is_left_when_training(test, part) and _learns(outer, function, line):
+                    yield Guard("lower", "only in validation, behind the loss of a training step")
         frame = frame.outer
 
 
 def _is_left_when_training(test: ast.expr, part: str) -> bool:
     """True if a branch does not run when `self.training` holds."""
-    wanted = part == "body"
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, wanted = test.operand, not wanted
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if wanted else ast.Or):
-        return any(_is_left_when_training(operand, "body" if wanted else "orelse") for operand in test.values)
-    return not wanted and isinstance(test, ast.Attribute) and test.attr == "training" and last_name(test.value) == "self"
+    pending = [(test, part == "body")]
+    while pending:
+        asked, wanted = pending.pop()
+        match asked:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                pending.append((operand, not wanted))
+            case ast.BoolOp(op=operator, values=values) if isinstance(operator, ast.And if wanted else ast.Or):
+                pending += [(value, wanted) for value in values]
+            case ast.Attribute(value=ast.Name(id="self"), attr="training") if not wanted:
+                return True
+    return False
 
 
-def _has_loss_before(frame: Frame, function: FunctionNode) -> bool:
-    """True if a statement ahead of the branch, on every way to it, computes a loss."""
-    assert isinstance(frame.node, ast.If)
-    blocks, outer = [function.body], frame.outer
+def _learns(outer: Frame | None, function: FunctionNode, line: int) -> bool:
+    """True in a function that is named after a loss, and if a statement above a line, on every way to it, computes one."""
+    if _LOSS.search(function.name):
+        return True
+    blocks = [function.body]
     while outer is not None:
         block = getattr(outer.node, outer.part, None)
         blocks += [block] if isinstance(block, list) else []
         outer = outer.outer
-    return any(_computes_loss(statement) for block in blocks for statement in block if statement.lineno < frame.node.lineno)
+    return any(_computes_loss(statement) for block in blocks for statement in block if statement.lineno < line)
 
 
 def _computes_loss(statement: ast.stmt) -> bool:

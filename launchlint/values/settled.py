@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from launchlint.rule import Frame, FunctionNode
 from launchlint.values.flow import defaults_of, walk_statements
 from launchlint.values.parameters import LEFT_OUT, argument_of
 
 _NAMES = 8  # that a value is followed through
-_COMPARED = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Lt: operator.lt, ast.LtE: operator.le}
+_COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+}
 
 
 @dataclass(frozen=True, slots=True)

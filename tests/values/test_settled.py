@@ -84,7 +84,8 @@ def rows(x: torch.Tensor, lengths: list[int], mode="sum", most=0):
 
 
 @pytest.mark.parametrize(
-    ("call", "running"), [("x, lengths", ""), ("x, lengths, most=4", "most"), ("x, lengths, most='many'", "most"), ("x, lengths, kind", "mean")]
+    ("call", "running"),
+    [("x, lengths", ""), ("x, lengths, most=4", "most"), ("x, lengths, most='many'", "most"), ("x, lengths, kind", "mean")],
 )
 def test_a_parameter_that_is_compared(tmp_path: Path, call: str, running: str) -> None:
     """With a constant, where each caller gives one, or leaves it as it is."""
