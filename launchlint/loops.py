@@ -13,6 +13,7 @@ from launchlint.trees import children, walk
 from launchlint.values.value import Kind
 
 FEW_TURNS = 4
+_LARGE_STEP = 1024  # what walks more at a time bounds a grid or memory
 
 # Calls that are heavy without being in the table of operations: a module, a collective, a model.
 _HEAVY_NAMES = frozenset(
@@ -164,11 +165,14 @@ def walks_what_is_kept(loop: Loop, ctx: Context) -> bool:
 
 
 def walks_chunks(loop: Loop) -> bool:
-    """True for `range(start, stop, chunk)` and `metadata.chunks`: such a loop bounds memory, and its turns are as large as they can be."""
+    """True for `range(start, stop, chunk)`, `range(0, stop, 65536)` and `metadata.chunks`: such a loop bounds memory, and its turns
+    are as large as they can be."""
     walked = loop.iter if isinstance(loop, (ast.For, ast.AsyncFor)) else None if isinstance(loop, ast.While) else loop.generators[0].iter
     match walked:
+        case ast.Call(func=ast.Name(id="range"), args=[_, _, ast.Constant(value=step)]):
+            return isinstance(step, int) and step >= _LARGE_STEP
         case ast.Call(func=ast.Name(id="range"), args=[_, _, step]):
-            return not isinstance(step, (ast.Constant, ast.UnaryOp))
+            return not isinstance(step, ast.UnaryOp)
         case ast.Attribute(attr="chunks") | ast.IfExp(body=ast.Attribute(attr="chunks")):
             return True
         case ast.Call(func=called):
