@@ -26,6 +26,7 @@ _MESSAGE = (
     "one number is uploaded through pageable memory, and the host waits; operators take the number itself, "
     "`torch.full` writes it on the device"
 )
+_NOTHING_TO_MEASURE = "a branch that answers NaN is taken where there is nothing to measure"
 
 
 @rule.on(ast.Call, names=uploads.CONSTRUCTORS)
@@ -36,6 +37,9 @@ def check_constructor(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         return
     device = uploads.goes_to(node, ctx)
     if device is None:
+        return
+    if _is_left_out(data, ctx):
+        yield Silence(node, _NOTHING_TO_MEASURE)
         return
     if device is Device.HOST:
         yield Silence(node, "its device is the host")
@@ -53,6 +57,9 @@ def check_method(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     receiver = ctx.value(node.func.value)
     if receiver.on_host or (asked is not None and ctx.device(asked) is Device.HOST):
         yield Silence(node, "its device is the host")
+        return
+    if _is_left_out(node.args[0], ctx):
+        yield Silence(node, _NOTHING_TO_MEASURE)
         return
     yield Hit(node, _MESSAGE, Level.KNOWN if receiver.on_device and not receiver.by_name else Level.INFERRED)
 
@@ -72,6 +79,18 @@ def check_store(node: ast.Assign, ctx: Context) -> Iterator[Outcome]:
                     "the number stored at one place is uploaded first in older torch; a slice store (`t[i:i + 1] = v`) is a plain fill",
                     Level.INFERRED,
                 )
+
+
+def _is_left_out(data: ast.expr, ctx: Context) -> bool:
+    """True for `float("nan")` and `math.nan` in a branch."""
+    match data:
+        case ast.Attribute(attr="nan"):
+            pass
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(text))]) if text.lower() == "nan":
+            pass
+        case _:
+            return False
+    return any(isinstance(frame.node, (ast.If, ast.IfExp)) and frame.part in ("body", "orelse") for frame in ctx.frames())
 
 
 def _fix(node: ast.Call, ctx: Context) -> Fix | None:
