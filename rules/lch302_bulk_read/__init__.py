@@ -23,6 +23,7 @@ rule = Rule(
     )
 )
 
+_ANSWERS = ("forward", "__call__", "predict", "infer")
 _MESSAGE = "the tensor is copied to the host, which waits for everything queued before it"
 
 
@@ -42,6 +43,9 @@ def check_method(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         return
     if method == "cpu" and _feeds_host_algorithm(ctx):
         yield Silence(node, "an algorithm of scipy works on the host")
+        return
+    if method == "cpu" and _feeds_host_runtime(read, ctx):
+        yield Silence(node, "the results are arrays of the host, so what computes them takes such arrays")
         return
     if method == "cpu" and ctx.value(read).is_unknown and not reads.says_host(read, ctx):
         level = Level.INFERRED
@@ -66,6 +70,18 @@ def check_to(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     if value.is_unknown and not value.class_name and not reads.says_host(read, ctx):
         level = Level.INFERRED
     yield reads.outcome(node, read, level, _MESSAGE, ctx)
+
+
+def _feeds_host_runtime(read: ast.expr, ctx: Context) -> bool:
+    """True for the input of a forward that gives arrays: `def forward(self, image: Tensor) -> np.ndarray` asks another runtime."""
+    function = ctx.function.node
+    if function is None or function.name not in _ANSWERS or function.returns is None:
+        return False
+    while isinstance(read, ast.Call) and isinstance(read.func, ast.Attribute):
+        read = read.func.value
+    parameters = {argument.arg for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+    gives_arrays = any(last_name(part) == "ndarray" for part in walk(function.returns))
+    return gives_arrays and isinstance(read, ast.Name) and read.id in parameters
 
 
 def _feeds_host_algorithm(ctx: Context) -> bool:
