@@ -72,6 +72,9 @@ _DTYPES = frozenset(
 )
 _CONSTANTS: dict[object, Value] = {None: NONE, "cpu": HOST_TEXT}
 _TENSOR_ATTRIBUTES = frozenset({"T", "mT", "H", "data", "real", "imag", "grad"})
+_POINTWISE = frozenset(
+    {"floor", "ceil", "round", "trunc", "abs", "neg", "sqrt", "rsqrt", "exp", "log", "sin", "cos", "clamp", "floor_divide"}
+)
 _NUMBER_ATTRIBUTES = frozenset({"ndim", "itemsize", "is_cuda", "is_cpu", "nbytes", "requires_grad", "is_sparse", "is_meta", "layout"})
 _HOST_CALLS = frozenset(
     {"int", "len", "float", "bool", "str", "round", "isinstance", "hasattr", "any", "all", "id", "hash", "ord", "repr", "type", "callable"}
@@ -688,6 +691,7 @@ class Evaluator(ABC):
         ):
             boolean = boolean or (bool(tensors) and all(tensor.boolean for tensor in tensors))
         scalar = operation.reduces and len(expr.args) == 1 and keyword(expr, "dim") is None and keyword(expr, "axis") is None
+        scalar = scalar or (last in _POINTWISE and bool(tensors) and all(tensor.scalar for tensor in tensors))
         view = operation.does == "view" and len(tensors) == 1
         result = result.but(
             pinned=pinned if pinned else (result.pinned if view else False if result.device is Device.HOST else None),

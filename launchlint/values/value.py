@@ -167,6 +167,8 @@ def _join_members(one: Value, other: Value) -> Value:
 def _join_tensors(one: Value, other: Value) -> Value:
     if one.device is other.device:
         device = one.device
+    elif one.scalar is not other.scalar and Device.UNKNOWN in (one.device, other.device) and _is_number(one if one.scalar else other):
+        device = Device.UNKNOWN  # `torch.tensor(0)` where there is nothing says nothing of what there is
     elif Device.UNKNOWN in (one.device, other.device):
         device = one.device if other.device is Device.UNKNOWN else other.device
     else:
@@ -179,6 +181,11 @@ def _join_tensors(one: Value, other: Value) -> Value:
         scalar=one.scalar and other.scalar,
         by_name=one.by_name or other.by_name,
     )
+
+
+def _is_number(value: Value) -> bool:
+    """True for a tensor of no dimensions on the host, which operators and indices take like a number."""
+    return value.scalar and value.device is Device.HOST
 
 
 def together(values: list[Value]) -> Value:
