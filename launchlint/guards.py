@@ -37,6 +37,7 @@ _LIBRARY = re.compile(r"^(HAVE|HAS)_[A-Z0-9_]+$|\b_?is_\w+_(available|min_versio
 _ONCE = re.compile(
     r"(init|initialized|initialised|ready|built|loaded|done|cached|captured|compiled|warmed|setup|prepared|registered|allocated|created)(_up)?$|^is_(init|ready|built|loaded|setup)\w*$"
 )
+_UNDONE = re.compile(r"(un|not_?)(initiali[sz]ed|built|loaded|set|prepared)|(^|_)(is_)?first(_|$)|needs?_(init|setup|build)|(^|_)lazy")
 _PER_REQUEST = re.compile(r"(?<![a-z])(req|request|rid|uid|uuid|session|seq_id|sequence_id)", re.I)
 _COUNTER = re.compile(r"step|iter|epoch|batch_idx|count|tick", re.I)
 _PERIOD = re.compile(r"interval|every|period|freq|log_steps|logging_steps|steps_per")
@@ -322,6 +323,8 @@ def is_kept_for_good(node: ast.If) -> bool:
     match node.test:
         case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute() as flag):
             return _sets_flag(node.body, flag)
+        case ast.Attribute() as flag:
+            return _clears_flag(node.body, flag)
         case ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
             return any(dotted(value) == name for _, value in _table_stores(node.body))
         case ast.Compare(ops=[ast.NotIn()], comparators=[container]):
@@ -343,7 +346,7 @@ def rest_is_rare(body: list[ast.stmt], is_rare_test: Callable[[ast.expr], bool])
 
 def _returns_kept(body: list[ast.stmt], index: int) -> str:
     """The table that a statement answers from if it holds the key, where what follows it puts the answer into that table."""
-    if kept := _kept_for(body, index):
+    if kept := _kept_for(body, index) or _kept_attribute(body, index):
         return kept
     container, result = _looked_up(body, index)
     if container is None or result is None or not any(isinstance(node, ast.Name) for node in walk(result)):
@@ -386,6 +389,19 @@ def _kept_for(body: list[ast.stmt], index: int) -> str:
             source = dotted(_bound_before(body[:index], name) or result)
             asks = any(isinstance(node, ast.Call) and last_name(node.func) == "id" for node in walk(same))
             return source if asks and source.startswith("self.") and _stores(body[index + 1 :], ast.parse(source, mode="eval").body) else ""
+    return ""
+
+
+def _kept_attribute(body: list[ast.stmt], index: int) -> str:
+    """`self.rows` of `if hasattr(self, "rows") and len(self.rows) == n: return self.rows`, where it is then set."""
+    match body[index]:
+        case ast.If(test=ast.BoolOp(op=ast.And(), values=values), body=[ast.Return(value=ast.expr() as result)], orelse=[]):
+            for value in values:
+                match value:
+                    case ast.Call(func=ast.Name(id="hasattr"), args=[ast.Name(id="self"), ast.Constant(value=str(name))]):
+                        kept = ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
+                        if _mentions(result, f"self.{name}") and _stores(body[index + 1 :], kept):
+                            return f"self.{name}"
     return ""
 
 
@@ -435,14 +451,19 @@ def _outlives(container: ast.expr) -> bool:
     return bool(root) and ("cache" in root.lower() or root.isupper() or root.startswith("_"))
 
 
-def _sets_flag(body: list[ast.stmt], flag: ast.Attribute) -> bool:
+def _clears_flag(body: list[ast.stmt], flag: ast.Attribute) -> bool:
+    """`self.is_uninitialized = False` among the statements behind `if self.is_uninitialized`; what else is cleared may be set each step."""
+    return bool(_UNDONE.search(flag.attr)) and _sets_flag(body, flag, False)
+
+
+def _sets_flag(body: list[ast.stmt], flag: ast.Attribute, to: bool = True) -> bool:
     """`self.checked = True` among the statements behind `if not self.checked`."""
     spelled = dotted(flag)
     if not spelled.startswith("self."):
         return False
     for statement in body:
         match statement:
-            case ast.Assign(targets=[target], value=ast.Constant(value=True)) if dotted(target) == spelled:
+            case ast.Assign(targets=[target], value=ast.Constant(value=bool() as value)) if dotted(target) == spelled and value is to:
                 return True
     return False
 
@@ -457,6 +478,8 @@ def _once(node: ast.If) -> str:
             name = last_name(operand)
             if name and (_ONCE.search(name) or (isinstance(operand, ast.Attribute) and _sets_flag(node.body, operand))):
                 return f"runs once: behind `if not {name}`"
+        case ast.Attribute(attr=name) as flag if _clears_flag(node.body, flag):
+            return f"runs once: behind `if {name}`, which it clears"
         case ast.Compare(left=left, ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
             if _is_kept(left) and (_stores(node.body, left) or _fills(node.body, left)):
                 return f"runs once: `{_shorten(text_of(left))}` is kept"

@@ -52,7 +52,7 @@ _RARE_WORDS = (
 )
 _RARE_SETTINGS = ("CANARY", "ORACLE", "SANITY", "SELF_CHECK", "SELFCHECK", "_ASSERT")  # environment variables: the program checks itself
 _PERIODS = ("interval", "period", "freq", "every", "log_steps", "logging_steps")
-_ONCE_TESTS = (ast.UnaryOp, ast.Compare, ast.BoolOp)
+_ONCE_TESTS = (ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Attribute)
 
 
 @dataclass(slots=True)
