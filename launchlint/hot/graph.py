@@ -22,6 +22,7 @@ FALLBACK_CLASSES = 3
 TRAINING = Root("it holds a training loop", "iteration")
 GENERATION = "generation"  # `per` of what runs once around a loop over tokens or over time steps
 _AROUND = 2  # calls inside one file between a function that runs once and the loop over time steps
+_COLD_CALLERS = 16  # callers of callers that are asked whether they run rarely
 _FUNCTIONS = 1 << 20  # more than a file holds
 _FAMILY_LIMIT = 400
 _BASE_LIMIT = 12
@@ -828,6 +829,10 @@ class Graph:
         if roles.HOT_NAME.match(function.name):
             if caller := self._only_cold_callers(key):
                 return Verdict(Heat.COLD, f"only {caller} calls it")
+            if roles.measures(self.files[key[0]].path, self.files[key[0]].module):
+                return Verdict(Heat.NOTHING, f"{function.name} sounds like a step, but what only measures is called in validation")
+            if caller := self._only_around_loops(key):
+                return Verdict(Heat.NAMED, f"{function.name} sounds like a step, and {caller} calls it", per=GENERATION, turns=())
             reason = f"{function.name} sounds like a step, and nothing in sight calls it"
             return Verdict(Heat.NAMED, reason, doubt=self._doubt(key, function))
         return Verdict(Heat.NOTHING, "nothing hot in sight calls it")
@@ -854,18 +859,41 @@ class Graph:
         return self._last_imported
 
     def _only_cold_callers(self, key: tuple[int, int]) -> str:
-        """The name of a rare caller, if the function has callers (in its own file, else anywhere by its name) and all are rare."""
-        name = self.function(key).name
-        callers = [(key[0], index) for index in self._callers_in(key[0]).get(name, ())] or self._callers_by_name().get(name, [])
-        found = ""
-        for other in callers:
-            if other == key:
-                continue
-            caller = self.function(other)
-            is_rare = self.cold_reason(other) or self.is_weak(other) or caller.name in ("__init__", "__post_init__")
-            if not is_rare and not _calls_rarely(caller, name):
+        """The name of a rare caller, if the function has callers (in its own file, else anywhere by its name) and all are rare, or
+        are themselves called by rare ones alone."""
+        found, pending, seen = "", [key], {key}
+        while pending:
+            current = pending.pop()
+            name, callers = self.function(current).name, [other for other in self._callers_named(current) if other != current]
+            if not callers:
                 return ""
-            found = caller.qualname if is_rare else f"{caller.qualname}, behind a test that rarely holds,"
+            for other in callers:
+                caller = self.function(other)
+                is_rare = self.cold_reason(other) or self.is_weak(other) or caller.name in ("__init__", "__post_init__")
+                if is_rare or _calls_rarely(caller, name):
+                    found = caller.qualname if is_rare else f"{caller.qualname}, behind a test that rarely holds,"
+                elif other in self.parents or len(seen) > _COLD_CALLERS:
+                    return ""
+                elif other not in seen:
+                    seen.add(other)
+                    pending.append(other)
+        return found
+
+    def _callers_named(self, key: tuple[int, int]) -> list[tuple[int, int]]:
+        """Who calls something of this name, in the function's own file, or else anywhere."""
+        name = self.function(key).name
+        return [(key[0], index) for index in self._callers_in(key[0]).get(name, ())] or self._callers_by_name().get(name, [])
+
+    def _only_around_loops(self, key: tuple[int, int]) -> str:
+        """The name of a caller, if the function has some and each runs once around a loop over tokens or over time steps, and calls it
+        outside that loop."""
+        name, found = self.function(key).name, ""
+        for other in self._callers_named(key):
+            caller = self.function(other)
+            flags = [flags for spelled, flags in caller.calls if spelled.rpartition(".")[2] == name]
+            if not self._runs_once(other) or any(each & (IN_STEPS | IN_TRAINING | MENTIONED) for each in flags):
+                return ""
+            found = caller.qualname
         return found
 
     def _callers_by_name(self) -> dict[str, list[tuple[int, int]]]:

@@ -55,7 +55,7 @@ COLD_NAME = Pattern(
     r"\w*_metrics?|collect_env\w*|build_(model|tokenizer|processor|dataset|data)\w*|\w*_reference|ref_\w*|\w*_ref|torch_ref\w*|naive_\w*|\w*_cpu|cpu_\w*|"
     r"finalize_load\w*|(_?prepare|_?finalize|_?process|_?pack|_?transform|_?update|_?get_packed|_?swizzle|_?pad|_?fuse|_?split|_?merge|_?permute)_weights?(_\w*)?|"
     r"_?prepare_(nv|mx)?fp[48]\w*|\w*_after_load\w*|evaluate|eval_\w*|plot\w*|visuali[sz]e\w*|pretrain|fit_tokenizer|build_pos\w*|_build_pos\w*|\w*inv_freq|\w*_native_ref|calibrat\w*|_?setup_\w*|_?compute_\w*(rope|scaling|yarn|ntk|longrope|llama3)\w*_parameters|_?generate_\w*_inputs|_?prepare_\w*(_shared_expert|preshuffle\w*)|\w+_and_export(_\w+)?|"
-    r"(_?(get|make)_)?(input_examples?|example_inputs?))$"
+    r"(_?(get|make)_)?(input_examples?|example_inputs?)|\w*_to_(onnx|trt|tensorrt|torchscript)(_\w+)?)$"
 )
 COLD_CLASS = Pattern(
     r"(?<!Logits)(?<!Result)(?<!Output)Processor\w*$|ProcessingInfo|DummyInputs|DataParser|Tokenizer|FeatureExtractor|Collator|Dataset|DataLoader|"
@@ -253,6 +253,14 @@ def other_device(path: str, module: str, devices: tuple[str, ...]) -> str:
     found = ACCELERATORS.search(_inside(path, module))
     name = found.group(1) if found is not None else ""
     return "" if name in devices or (name == "ascend" and "npu" in devices) else name
+
+
+_MEASURES = Pattern(r"(^|/)metrics?/")
+
+
+def measures(path: str, module: str) -> bool:
+    """True where a path says that the file compares results with what was wanted."""
+    return _MEASURES.search(_inside(path, module)) is not None
 
 
 def kernel_path(path: str, module: str) -> bool:

@@ -194,6 +194,27 @@ KEPT = {
         def _build_plan(self, rows: list[int], device: torch.device):
             self.rows = torch.tensor(rows, device=device)
         """,
+    "behind a flag that is cleared": """
+        def forward(self, rows: list[int], device: torch.device):
+            if self.has_uninitialized_rows:
+                self._build_plan(rows, device)
+                self.has_uninitialized_rows = False
+            if self.is_first:
+                self.is_first = False
+                self.scale = torch.tensor(rows, device=device)
+
+        def _build_plan(self, rows: list[int], device: torch.device):
+            self.rows = torch.tensor(rows, device=device)
+        """,
+    "answered from an attribute of the right length": """
+        def forward(self, rows: list[int], device: torch.device, keep: bool = True):
+            if keep and hasattr(self, "kept") and self.kept.shape[0] == len(rows):
+                return self.kept, self.scale
+            kept = torch.tensor(rows, device=device)
+            if keep:
+                self.kept = kept
+            return kept, self.scale
+        """,
     "when an environment variable asks": """
         def forward(self, rows: list[int], device: torch.device):
             if os.environ.get("PLAN_DEBUG") == "1":
@@ -214,6 +235,24 @@ KEPT = {
 }
 
 EVERY_STEP = {
+    "behind a flag that each batch sets": """
+        def forward(self, rows: list[int], device: torch.device):
+            if self.has_new_rows:
+                self._build_plan(rows, device)
+                self.has_new_rows = False
+            if self.is_first:
+                self.scale = torch.tensor(rows, device=device)  #>
+
+        def _build_plan(self, rows: list[int], device: torch.device):
+            self.rows = torch.tensor(rows, device=device)  #>
+        """,
+    "an attribute that is not what is kept": """
+        def forward(self, rows: list[int], device: torch.device, keep: bool = True):
+            if keep and hasattr(self, "kept") and self.kept.shape[0] == len(rows):
+                return self.kept, self.scale
+            kept = torch.tensor(rows, device=device)  #>
+            return kept, self.scale
+        """,
     "answered for the same step": """
         def forward(self, step: int, rows: list[int], device: torch.device):
             kept = self.bundle
@@ -584,6 +623,22 @@ class SlowDenoisingStage(PipelineStage):
         return rows
 
 
+class Gathering:
+    def gather_rows(self, lengths: list[int], device: torch.device):
+        return torch.tensor(lengths, device=device)
+
+    def gather_columns(self, lengths: list[int], device: torch.device):
+        return torch.tensor(lengths, device=device)  #>
+
+
+class PipelinedDenoisingStage(PipelineStage):
+    def forward(self, batch, lengths: list[int], timesteps: list[int], device: torch.device):
+        self.around.gather_rows(lengths, device)
+        for t in timesteps:
+            self.around.gather_columns(lengths, device)
+            self.transformer(lengths, t)
+
+
 class WalkingDenoisingStage(PipelineStage):
     def forward(self, batch, lengths: list[int], timesteps: list[int], device: torch.device):
         for t in timesteps:
@@ -743,6 +798,61 @@ class RowPerturbation:
 
 def test_names_of_what_is_set_up(tmp_path: Path) -> None:
     check(tmp_path, {"rows.py": NAMES})
+
+
+CALLED = """\
+import torch
+
+
+def build_example(rows: list[int]):
+    return compute_row_tables(rows)
+
+
+def profile_rows(rows: list[int]):
+    return apply_tables(rows), select_tables(rows)
+
+
+def apply_tables(rows: list[int]):
+    return expand_tables(rows)
+
+
+def expand_tables(rows: list[int]):
+    return torch.tensor(rows, device="cuda")
+
+
+def select_tables(rows: list[int]):
+    return sample_tables(rows)
+
+
+def serve(rows: list[int]):
+    return select_tables(rows)
+
+
+def sample_tables(rows: list[int]):
+    return torch.tensor(rows, device="cuda")  #>
+"""
+SCORED = """\
+import torch
+
+
+def compute_score(x: torch.Tensor):
+    return torch.tensor(0.5, device=x.device){mark}
+"""
+
+
+def test_callers_of_callers_that_run_rarely(tmp_path: Path) -> None:
+    """One that is not known to run rarely is enough."""
+    check(tmp_path, {"tables.py": CALLED})
+
+
+def test_what_measures(tmp_path: Path) -> None:
+    """A name alone is no reason to believe that it runs in a step."""
+    layer = "from pkg.metrics.tally import compute_score\n\nclass Layer(torch.nn.Module):\n    def forward(self, x):\n        return {}\n"
+    quiet = {"pkg/metrics/score.py": SCORED.format(mark=""), "pkg/losses/score.py": SCORED.format(mark="  #>")}
+    check(
+        tmp_path,
+        {**quiet, "pkg/metrics/tally.py": SCORED.format(mark="  #>"), "layer.py": "import torch\n" + layer.format("compute_score(x)")},
+    )
 
 
 SOCKETS = """\
