@@ -38,6 +38,8 @@ _ONCE = re.compile(
     r"(init|initialized|initialised|ready|built|loaded|done|cached|captured|compiled|warmed|setup|prepared|registered|allocated|created)(_up)?$|^is_(init|ready|built|loaded|setup)\w*$"
 )
 _UNDONE = re.compile(r"(un|not_?)(initiali[sz]ed|built|loaded|set|prepared)|(^|_)(is_)?first(_|$)|needs?_(init|setup|build)|(^|_)lazy")
+_SIZE = re.compile(r"height|width|(^|_)[hw]$|size|resolution|grid|device|dtype")
+_INFINITE = re.compile(r"(^|\W)(isnan|isinf)\(|not [\w.]*isfinite\(")
 _PER_REQUEST = re.compile(r"(?<![a-z])(req|request|rid|uid|uuid|session|seq_id|sequence_id)", re.I)
 _COUNTER = re.compile(r"step|iter|epoch|batch_idx|count|tick", re.I)
 _PERIOD = re.compile(r"interval|every|period|freq|log_steps|logging_steps|steps_per")
@@ -101,6 +103,8 @@ def guards_of_returns(function: FunctionNode | None, line: int) -> Iterator[Guar
         if container := _returns_kept(body, index):
             yield Guard("mute", f"runs once for a key: `{_shorten(container)}` is a cache")
         match statement:
+            case ast.Try(body=[*_, ast.Return()], handlers=[_, *_], orelse=[]):
+                yield Guard("lower", "what is left when an exception was caught")
             case ast.If(test=test, body=[*_, ast.Return() as leave], orelse=[]):
                 negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
                 text = text_of(test.operand if isinstance(test, ast.UnaryOp) and negated else test)
@@ -235,6 +239,8 @@ def _branch(node: ast.If | ast.IfExp, part: str, outer: Frame | None) -> Guard |
     if (empty := _nothing_there(node, test, negated)) and not _is_walked(test, outer):
         return Guard("lower", empty)
     text = text_of(test)
+    if (_INFINITE.search(text) and not negated) or (negated and text.endswith(")") and re.match(r"[\w.]*isfinite\(", text)):
+        return Guard("lower", f"only for numbers that are not finite (`{_shorten(text)}`)")
     if _is_periodic(test, text) and not negated:
         return Guard("mute", f"only when `{_shorten(text)}`")
     if _CPU.search(text):
@@ -489,6 +495,9 @@ def _once(node: ast.If) -> str:
             left=ast.Call(func=ast.Attribute(value=held, attr="numel"), args=[]), ops=[ast.Eq()], comparators=[ast.Constant(value=0)]
         ) if dotted(held).startswith("self.") and _stores(node.body, held):
             return f"runs once: `{_shorten(text_of(held))}` is kept"
+        case ast.Compare(left=ast.Attribute() as kept, ops=[ast.NotEq()], comparators=[ast.Name() as asked]):
+            if _SIZE.search(kept.attr) and _remembers(node.body, kept, asked):
+                return f"runs once for a size: `{_shorten(text_of(kept))}` remembers the last one"
         case ast.Compare(ops=[ast.NotIn()], comparators=[container]):
             if _is_kept(container) and _stores(node.body, container):
                 return f"runs once for a key: `{_shorten(text_of(container))}` is a cache"
@@ -513,6 +522,15 @@ def _stores(body: list[ast.stmt], kept: ast.expr) -> bool:
                 base = target.value if isinstance(target, ast.Subscript) else target
                 if dotted(base) == spelled:
                     return True
+    return False
+
+
+def _remembers(body: list[ast.stmt], kept: ast.Attribute, asked: ast.Name) -> bool:
+    """`self.height = height`."""
+    for node in _walk(body):
+        match node:
+            case ast.Assign(targets=[target], value=ast.Name(id=name)) if name == asked.id and dotted(target) == dotted(kept):
+                return True
     return False
 
 

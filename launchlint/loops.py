@@ -144,7 +144,22 @@ def walks_configuration(loop: Loop) -> bool:
         inner = iterated(loop)  # enumerate(sorted(table.items()))
         if isinstance(inner, ast.Call) and last_name(inner.func) in ("items", "values", "keys"):
             return True
-    return any(word in text for word in _CONFIGURED)
+    return any(word in text for word in _CONFIGURED) or _walks_options(loop)
+
+
+def _walks_options(loop: Loop) -> bool:
+    """True for `for mode in modes: if mode == "sum": ... elif mode == "mean": ...`, which names what may be walked."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
+        return False
+    asked, pending = 0, list(loop.body)
+    while pending:
+        statement = pending.pop()
+        if isinstance(statement, ast.If):
+            pending += statement.orelse
+            match statement.test:
+                case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Constant(value=str())]) if name == loop.target.id:
+                    asked += 1
+    return asked > 1
 
 
 def walks_what_is_kept(loop: Loop, ctx: Context) -> bool:

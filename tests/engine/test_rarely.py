@@ -215,6 +215,32 @@ KEPT = {
                 self.kept = kept
             return kept, self.scale
         """,
+    "behind a size that is remembered": """
+        def forward(self, height: int, width: int, rows: list[int], device: torch.device):
+            if self.height != height or self.width != width:
+                self.rows = torch.tensor(rows, device=device)
+                self.height = height
+                self.width = width
+            return self.rows
+        """,
+    "what is left of a try": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
+            try:
+                return self.assign(x)
+            except RuntimeError as error:
+                if "out of memory" not in str(error):
+                    raise
+            return [self.assign(part) for part in x[torch.tensor(rows, device=device)]]
+        """,
+    "numbers that are not finite": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
+            if not math.isfinite(self.norm):
+                x = x + torch.tensor(rows, device=device)
+            if math.isfinite(self.norm):
+                return x
+            else:
+                return x + torch.tensor(rows, device=device)
+        """,
     "when an environment variable asks": """
         def forward(self, rows: list[int], device: torch.device):
             if os.environ.get("PLAN_DEBUG") == "1":
@@ -235,6 +261,28 @@ KEPT = {
 }
 
 EVERY_STEP = {
+    "behind a size that is not remembered": """
+        def forward(self, height: int, width: int, rows: list[int], device: torch.device):
+            if self.height != height or self.width != width:
+                self.rows = torch.tensor(rows, device=device)  #>
+            return self.rows
+        """,
+    "what is left of a try that goes on": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
+            try:
+                x = self.assign(x)
+            except RuntimeError:
+                return x
+            return x + torch.tensor(rows, device=device)  #>
+        """,
+    "numbers that are finite": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
+            if math.isfinite(self.norm):
+                x = x + torch.tensor(rows, device=device)  #>
+            if not math.isnan(self.norm):
+                x = x + torch.tensor(rows, device=device)  #>
+            return x
+        """,
     "behind a flag that each batch sets": """
         def forward(self, rows: list[int], device: torch.device):
             if self.has_new_rows:
