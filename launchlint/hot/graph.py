@@ -558,7 +558,8 @@ class Graph:
             yield from self._fallback(method, spelled[: -len(method) - 1])
 
     def _members(self, place: tuple[int, int], method: str, overrides: bool = True) -> Iterator[tuple[int, int]]:
-        """`method` of a class: its own or inherited one, and every override below it."""
+        """`method` of a class: its own or inherited one, every override below it, and what a method binds to that name."""
+        yield from self._bound(place, method)
         candidates = self.methods.get(method)
         if not candidates:
             return
@@ -573,6 +574,22 @@ class Graph:
                 index = self.class_at(current).methods.get(method)
                 if index is not None:
                     yield (current[0], index)
+
+    def _bound(self, place: tuple[int, int], name: str) -> Iterator[tuple[int, int]]:
+        """`update_rows` where a method stores `self.update = self.update_rows`: called by the name of the attribute."""
+        for ancestor in self.ancestors(place):
+            for spelled in self.class_at(ancestor).attributes.get(name, ()):
+                root, _, method = spelled.partition(".")
+                if root == "self" and method != name and method in self.methods:
+                    yield from self._methods_named(ancestor, method)
+
+    def _methods_named(self, place: tuple[int, int], method: str) -> Iterator[tuple[int, int]]:
+        """`method` as a class has it or inherits it."""
+        for ancestor in self.ancestors(place):
+            index = self.class_at(ancestor).methods.get(method)
+            if index is not None:
+                yield (ancestor[0], index)
+                return
 
     def _classes_of(self, file: int, function: FunctionSummary, holder: str) -> list[tuple[int, int]]:
         """The classes that `a.b.c` may hold, followed attribute by attribute."""

@@ -47,21 +47,27 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     yield Hit(node, "the copy to the device is blocking: the host waits until it is done", _level(host, ctx), fix=lambda: _fix(node, ctx))
 
 
+@rule.on(ast.Call, names=("copy_",))
+def check_copy(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
+    """`device[a:b].copy_(host_tensor)`: a copy like the store, in another spelling."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=target), args=[source, *_]) if not uploads.is_non_blocking(node, ctx):
+            yield from _judge_store(node, target, source, "the copy to the device is blocking: the host waits until it is done", ctx)
+
+
 @rule.on(ast.Assign, when=stores_item)
 def check_store(node: ast.Assign, ctx: Context) -> Iterator[Outcome]:
     """`device[a:b] = host_tensor`."""
     match node:
         case ast.Assign(targets=[ast.Subscript(value=target)], value=stored):
-            base, value = ctx.value(target), ctx.value(stored)
-            if (
-                base.device_level() >= Level.INFERRED
-                and value.is_tensor
-                and value.device is Device.HOST
-                and not value.by_name
-                and not value.scalar
-            ):
-                level = min(base.device_level(), _level(stored, ctx))
-                yield Hit(node, "the store copies a host tensor to the device, and the host waits until it is done", level)
+            yield from _judge_store(node, target, stored, "the store copies a host tensor to the device, and the host waits until it is done", ctx)
+
+
+def _judge_store(node: ast.Assign | ast.Call, target: ast.expr, stored: ast.expr, message: str, ctx: Context) -> Iterator[Outcome]:
+    base, value = ctx.value(target), ctx.value(stored)
+    is_upload = value.is_tensor and value.device is Device.HOST and not value.by_name and not value.scalar
+    if is_upload and base.device_level() >= Level.INFERRED:
+        yield Hit(node, message, min(base.device_level(), _level(stored, ctx)))
 
 
 def _level(host: ast.expr, ctx: Context) -> Level:
