@@ -103,7 +103,7 @@ def guards_of_returns(function: FunctionNode | None, line: int) -> Iterator[Guar
         if container := _returns_kept(body, index):
             yield Guard("mute", f"runs once for a key: `{_shorten(container)}` is a cache")
         match statement:
-            case ast.Try(body=[*_, ast.Return()], handlers=[_, *_], orelse=[]):
+            case ast.Try(body=[*_, ast.Return()], handlers=[_, *_], orelse=[]) if (statement.end_lineno or 0) < line:
                 yield Guard("lower", "what is left when an exception was caught")
             case ast.If(test=test, body=[*_, ast.Return() as leave], orelse=[]):
                 negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)

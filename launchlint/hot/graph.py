@@ -886,6 +886,8 @@ class Graph:
                 return ""
             for other in callers:
                 caller = self.function(other)
+                if not self.cold_reason(other) and _only_mentions(caller, name):
+                    return ""  # handed to a thread, or kept: who calls it is not in sight
                 is_rare = self.cold_reason(other) or self.is_weak(other) or caller.name in ("__init__", "__post_init__")
                 if is_rare or _calls_rarely(caller, name):
                     found = caller.qualname if is_rare else f"{caller.qualname}, behind a test that rarely holds,"
@@ -949,6 +951,10 @@ def _calls_once(caller: FunctionSummary, names: set[str]) -> bool:
 def _calls(caller: FunctionSummary, name: str) -> bool:
     """True if `caller` calls a function of its file or a method of its class by this name."""
     return any(not flags & MENTIONED and spelled.removeprefix("self.") == name for spelled, flags in caller.calls)
+
+
+def _only_mentions(caller: FunctionSummary, name: str) -> bool:
+    return all(flags & MENTIONED for spelled, flags in caller.calls if spelled.rpartition(".")[2] == name)
 
 
 def _calls_rarely(caller: FunctionSummary, name: str) -> bool:

@@ -275,6 +275,14 @@ EVERY_STEP = {
                 return x
             return x + torch.tensor(rows, device=device)  #>
         """,
+    "within a try that returns": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
+            try:
+                x = self.assign(x) + torch.tensor(rows, device=device)  #>
+                return x
+            except RuntimeError:
+                raise
+        """,
     "numbers that are finite": """
         def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
             if math.isfinite(self.norm):
