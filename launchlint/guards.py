@@ -498,6 +498,11 @@ def _once(node: ast.If) -> str:
         case ast.Compare(left=ast.Attribute() as kept, ops=[ast.NotEq()], comparators=[ast.Name() as asked]):
             if _SIZE.search(kept.attr) and _remembers(node.body, kept, asked):
                 return f"runs once for a size: `{_shorten(text_of(kept))}` remembers the last one"
+        case (
+            ast.Compare(left=ast.Name() as asked, ops=[ast.Gt() | ast.GtE()], comparators=[ast.Attribute() as kept])
+            | ast.Compare(left=ast.Attribute() as kept, ops=[ast.Lt() | ast.LtE()], comparators=[ast.Name() as asked])
+        ) if _remembers(node.body, kept, asked):
+            return f"runs when it grows: `{_shorten(text_of(kept))}` remembers the largest"
         case ast.Compare(ops=[ast.NotIn()], comparators=[container]):
             if _is_kept(container) and _stores(node.body, container):
                 return f"runs once for a key: `{_shorten(text_of(container))}` is a cache"

@@ -223,6 +223,16 @@ KEPT = {
                 self.width = width
             return self.rows
         """,
+    "behind the largest so far": """
+        def forward(self, x: torch.Tensor, n: int, rows: list[int], device: torch.device):
+            if n > self.largest:
+                self.rows = torch.tensor(rows, device=device)
+                self.largest = n
+            if self.longest < n:
+                self.keep(torch.tensor(rows, device=device))
+                self.longest = n
+            return self.rows
+        """,
     "what is left of a try": """
         def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
             try:
@@ -274,6 +284,13 @@ EVERY_STEP = {
             except RuntimeError:
                 return x
             return x + torch.tensor(rows, device=device)  #>
+        """,
+    "behind a bound that is not moved": """
+        def forward(self, x: torch.Tensor, n: int, rows: list[int], device: torch.device):
+            if n > self.largest:
+                x = x + torch.tensor(rows, device=device)  #>
+                self.smallest = n
+            return x
         """,
     "within a try that returns": """
         def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
