@@ -60,7 +60,8 @@ def check_store(node: ast.Assign, ctx: Context) -> Iterator[Outcome]:
     """`device[a:b] = host_tensor`."""
     match node:
         case ast.Assign(targets=[ast.Subscript(value=target)], value=stored):
-            yield from _judge_store(node, target, stored, "the store copies a host tensor to the device, and the host waits until it is done", ctx)
+            message = "the store copies a host tensor to the device, and the host waits until it is done"
+            yield from _judge_store(node, target, stored, message, ctx)
 
 
 def _judge_store(node: ast.Assign | ast.Call, target: ast.expr, stored: ast.expr, message: str, ctx: Context) -> Iterator[Outcome]:
