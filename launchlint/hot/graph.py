@@ -886,9 +886,10 @@ class Graph:
                 return ""
             for other in callers:
                 caller = self.function(other)
-                if not self.cold_reason(other) and _only_mentions(caller, name):
+                is_constructor = caller.name in ("__init__", "__post_init__")
+                if (is_constructor or not self.cold_reason(other)) and _only_mentions(caller, name):
                     return ""  # handed to a thread, or kept: who calls it is not in sight
-                is_rare = self.cold_reason(other) or self.is_weak(other) or caller.name in ("__init__", "__post_init__")
+                is_rare = self.cold_reason(other) or self.is_weak(other) or is_constructor
                 if is_rare or _calls_rarely(caller, name):
                     found = caller.qualname if is_rare else f"{caller.qualname}, behind a test that rarely holds,"
                 elif other in self.parents or len(seen) > _COLD_CALLERS:

@@ -49,3 +49,28 @@ def test_a_method_that_a_base_from_elsewhere_may_call(tmp_path: Path) -> None:
     body = BODY.replace("\n    ", "\n        ")
     assert "pkg/rows.py" not in reported(tmp_path / "none", package({"pkg/rows.py": method.format("", body)}, MANY))
     assert "pkg/rows.py" in reported(tmp_path / "base", package({"pkg/rows.py": method.format("Base", body)}, MANY))
+
+
+SERVED = """
+import threading
+
+from pkg.rows import gather_lengths
+
+
+class Store:
+    def __init__(self):
+        self.thread = threading.Thread(target=self.{name})
+
+    def {name}(self):
+        while True:
+            self._serve(self.queue.get())
+
+    def _serve(self, task):
+        self.keep(gather_lengths(task))
+"""
+
+
+@pytest.mark.parametrize(("name", "is_reported"), [("_save_worker", True), ("_save_thread", True), ("_save_rows", False)])
+def test_the_body_of_a_thread_that_saves_runs_for_every_task(tmp_path: Path, name: str, is_reported: bool) -> None:
+    found = reported(tmp_path, {"pkg/rows.py": FORGOTTEN, "pkg/store.py": SERVED.replace("{name}", name)})
+    assert ("pkg/rows.py" in found) is is_reported
