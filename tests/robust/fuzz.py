@@ -1,9 +1,10 @@
 """Thousands of made and damaged files through `check --fix --unsafe-fixes`: `python -m tests.robust.fuzz --count N --seed S`.
 
 Each must be over within a limit of CPU time, without a traceback; what Python's parser takes is checked, and still parses when it
-was fixed; what it refuses is one clear line and stays as it was, byte for byte. A third of the inputs comes from a grammar, a third
-is code that rules fire on, changed, and a third are damaged bytes, of files below `--root` where one is given. Every input has a
-number and depends on nothing but the seed and that number: `--only NUMBER` makes it again and shows it.
+was fixed; what it refuses is one clear line and stays as it was, byte for byte. Of seven inputs two come from a grammar, two are code
+that rules fire on, changed, two are damaged bytes, of files below `--root` where one is given, and one is a notebook, of which fixes may
+change the text of cells and nothing else. Every input has a number and depends on nothing but the seed and that number: `--only NUMBER`
+makes it again and shows it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.util import decode_source
 from pathlib import Path
@@ -33,6 +34,7 @@ from typing import Any
 from launchlint import __version__
 from launchlint.cli import main as launchlint
 from tests.cases.collect import pages
+from tests.robust import notebooks
 from tests.robust.grammar import Writer
 from tests.robust.mutations import change_bytes, change_layout, change_tree
 
@@ -75,7 +77,10 @@ class Inputs:
     def make(self, number: int) -> tuple[str, bytes]:
         """The kind of the input and its bytes."""
         chance = random.Random(f"{self.seed} {number}")
-        match number % 6:
+        match number % 7:
+            case 6:
+                notebook = notebooks.make(chance.choice(self.codes), chance)
+                return ("damaged notebook", change_bytes(notebook, chance)) if chance.random() < 0.3 else ("notebook", notebook)
             case 0 | 3:
                 return "grammar", change_layout(Writer(chance).module(), chance)
             case 1 | 4:
@@ -115,11 +120,11 @@ def parses(data: bytes) -> bool:
     return True
 
 
-def run(*options: str) -> tuple[int, dict[str, Any], str]:
+def run(*options: str, name: str = NAME) -> tuple[int, dict[str, Any], str]:
     """Exit code, report and standard error of a run over the file."""
     out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = launchlint([*OPTIONS, *options, NAME])
+        code = launchlint([*OPTIONS, *options, name])
     out.flush()
     try:
         report: dict[str, Any] = json.loads(out.buffer.getvalue())
@@ -161,6 +166,34 @@ def wrong(data: bytes, tally: Tally) -> str:
     return ""
 
 
+def wrong_of_notebook(data: bytes, tally: Tally) -> str:
+    """The same for a notebook. Cells that do not parse are told in one line, and the others are checked."""
+    path = Path(notebooks.NAME)
+    path.write_bytes(data)
+    sound = notebooks.is_sound(data)
+    tally.broken += not sound
+    code, report, said = run("--fix", "--unsafe-fixes", name=notebooks.NAME)
+    after = path.read_bytes()
+    errors, fixed = report["errors"], report["stats"].get("fixed", {})
+    tally.findings += len(report["findings"])
+    tally.fixed.update(fixed)
+    if said or any("fault of launchlint" in error["reason"] for error in errors):
+        return f"standard error says {said[:300]!r}, and the errors are {errors}"
+    if errors and not fixed:
+        said = _wrong_of_broken(data, after, code, errors)
+        return f"a notebook is refused: {errors[0]}" if not said and sound and not errors[0]["reason"].startswith("cell ") else said
+    if not errors and code != (1 if report["findings"] else 0):
+        return f"exit code {code} with {len(report['findings'])} findings"
+    if bool(fixed) is (after == data):
+        return f"{fixed} fixed, and the file is {'as it was' if after == data else 'another'}"
+    if not fixed:
+        return ""
+    if said := notebooks.wrong_of_fixed(data, after):
+        return f"{said}, after {fixed}"
+    run("--fix", "--unsafe-fixes", name=notebooks.NAME)
+    return "" if path.read_bytes() == after else f"fixing again changes the file again, after {fixed}"
+
+
 def _wrong_of_broken(data: bytes, after: bytes, code: int, errors: list[dict[str, Any]]) -> str:
     if after != data:
         return "a file that does not parse was changed"
@@ -181,7 +214,7 @@ def fuzz(inputs: Inputs, numbers: range, seconds: float = SECONDS, every: int = 
                 kind, data = inputs.make(number)
                 tally.kinds[kind] += 1
                 began = time.process_time()
-                said = _answer(data, tally, seconds)
+                said = _answer(data, tally, seconds, wrong_of_notebook if "notebook" in kind else wrong)
                 tally.slowest = max(tally.slowest, time.process_time() - began)
                 if said:
                     tally.failures.append((number, kind, said))
@@ -193,10 +226,10 @@ def fuzz(inputs: Inputs, numbers: range, seconds: float = SECONDS, every: int = 
     return tally
 
 
-def _answer(data: bytes, tally: Tally, seconds: float) -> str:
+def _answer(data: bytes, tally: Tally, seconds: float, judge: Callable[[bytes, Tally], str]) -> str:
     try:
         with limited(seconds):
-            return wrong(data, tally)
+            return judge(data, tally)
     except SlowError:
         return f"more than {seconds:g} seconds of CPU time: {traceback.format_exc(limit=-3)}"
     except NoReportError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from launchlint import check, engine, fixes
 from launchlint.model import FileReport, Problem
 from launchlint.source import Source
-from tests.robust import fuzz
+from tests.robust import fuzz, notebooks
 from tests.robust.grammar import Writer
 from tests.robust.inputs import LOOP
 from tests.robust.test_fixing import FIXABLE
@@ -29,7 +30,7 @@ def inputs() -> fuzz.Inputs:
 def test_made_and_damaged_files(inputs: fuzz.Inputs) -> None:
     tally = fuzz.fuzz(inputs, range(COUNT))
     assert tally.failures == []
-    assert set(tally.kinds) == {"grammar", "changed code", "damaged code"}
+    assert set(tally.kinds) == {"grammar", "changed code", "damaged code", "notebook", "damaged notebook"}
     assert COUNT // 10 < tally.broken < COUNT - COUNT // 10, "both doors are tried"
     assert tally.findings > COUNT // 10
     assert tally.fixed.total() > 5
@@ -155,3 +156,44 @@ def test_a_refusal_of_what_parses_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     problem = Problem("layer.py", "no", 1)
     monkeypatch.setattr(engine, "check_files", lambda paths, *_, **__: engine.Report([FileReport(paths[0], problems=[problem])]))
     assert "what parses is refused" in told(b"x = 1\n")
+
+
+# ---------------------------------------------------------------- notebooks
+
+
+def book(*cells: str) -> bytes:
+    return json.dumps({"cells": [{"cell_type": "code", "outputs": [{"text": "1"}], "source": cell} for cell in cells]}).encode()
+
+
+def told_of_notebook(data: bytes) -> str:
+    class Notebook(Given):
+        def make(self, number: int) -> tuple[str, bytes]:
+            return "given notebook", self.data
+
+    return " ".join(said for _, _, said in fuzz.fuzz(Notebook(data), range(1)).failures)
+
+
+def test_nothing_is_wrong_with_a_notebook_without_a_fault() -> None:
+    for data in (book(FIXABLE), book("%time x = 1", FIXABLE, "x = ("), b'{"cells": 1}', b"{", b"\xff"):
+        assert told_of_notebook(data) == ""
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        (book(FIXABLE).replace(b'"1"', b'"2"'), "something else than the text of cells"),
+        (book("x = ("), "does not parse now"),
+        (b"{", "no JSON"),
+        (book(FIXABLE), "the file is as it was"),
+    ],
+)
+def test_a_fix_that_spoils_a_notebook_is_told(monkeypatch: pytest.MonkeyPatch, after: bytes, said: str) -> None:
+    written(monkeypatch, after)
+    assert said in told_of_notebook(book(FIXABLE))
+
+
+def test_cells_and_outputs_make_a_notebook() -> None:
+    assert notebooks.is_sound(book("x = 1"))
+    assert notebooks.is_sound(b'{"worksheets": [{"cells": [{"cell_type": "code", "input": ["x"]}]}]}')
+    for data in (b"[]", b'{"cells": [1]}', b'{"cells": [{"cell_type": "code", "source": 1}]}', b'{"worksheets": []}', b"{"):
+        assert not notebooks.is_sound(data)
