@@ -20,7 +20,9 @@ from launchlint.context import SiteContext
 from launchlint.conversions import guards_of_conversions
 from launchlint.generation import guards_of_generation
 from launchlint.guards import (
+    ALLOW_CONTEXTS,
     Guard,
+    calls_in_regions,
     guards_before,
     guards_of,
     guards_of_constructor,
@@ -270,6 +272,7 @@ class _FileCheck:
         self._flow: Flow | None = None
         self._closer_flow: Flow | None = None
         self._fallbacks: dict[int, str] | None = None
+        self._regions: dict[str, str] | None = None
         self._evaluated: list[Scope] = []
         self._noted = 0  # how much of the trace is about earlier functions
 
@@ -403,7 +406,13 @@ class _FileCheck:
         unwatched = guards_of_debug_mode(context.scope.node, site.statement.lineno)
         lowered = ""
         inside = context.scope
-        of_function = itertools.chain(self._replaced(inside), self._fallback(inside), self._compiled(rule, inside), _for_host(rule, inside))
+        of_function = itertools.chain(
+            self._replaced(inside),
+            self._fallback(inside),
+            self._allowed_by_callers(inside),
+            self._compiled(rule, inside),
+            _for_host(rule, inside),
+        )
         owner = context.scope.owner
         switches = guards_of_switches(site.frame, owner.methods.get("__init__"), owner.stores) if owner is not None else ()
         built = guards_of_constructor(owner.methods.get("__init__")) if owner is not None else ()
@@ -414,8 +423,9 @@ class _FileCheck:
         converted = guards_of_conversions(outcome.node, site.frame, context.scope.node, site.statement.lineno) if is_upload else ()
         before = guards_before(outcome.node, site.statement)
         dead = itertools.chain(self._dead(context), self._doubted(context), guards_of_validation(site.frame, context.scope.node))
-        said_of_it = (around, before, earlier, unwatched, of_function, around_tokens, switches, built, said, converted, elsewhere, dead)
-        for guard in itertools.chain(*said_of_it):
+        own = (Guard("lower", outcome.doubt),) if outcome.doubt else ()
+        of_place = (own, around, before, earlier, unwatched, around_tokens, said, converted, elsewhere, dead)
+        for guard in itertools.chain(*of_place, of_function, switches, built):
             if guard.effect == "allow":
                 self._note(rule, span, outcome.level, heat, None, guard.reason)
                 self.allowed.setdefault(span, (Finding(rule.meta.code, span, outcome.message, confidence), f"region: {guard.name}"))
@@ -454,6 +464,21 @@ class _FileCheck:
                 yield Guard("lower", reason)
             elif node.name.endswith("_fallback"):
                 yield Guard("lower", f"`{node.name}` is a fallback, by its name")
+
+    def _allowed_by_callers(self, scope: Scope) -> Iterator[Guard]:
+        """A function of the file alone that is only called where waits are allowed."""
+        called = scope.node.name if scope.node is not None else ""
+        if called.startswith("_") and (name := self._called_in_regions.get(called)):
+            yield Guard("allow", f"`{called}` is only called inside `with {name}(...)`, which says that this wait is meant", name)
+
+    @property
+    def _called_in_regions(self) -> dict[str, str]:
+        """The private functions of the file that are called in allow-regions only."""
+        if self._regions is None:
+            names = (*ALLOW_CONTEXTS, *self.settings.allow_regions)
+            is_used = any(name.rpartition(".")[2] in self.source.text for name in names)
+            self._regions = calls_in_regions(self.source.tree, self.settings.allow_regions) if is_used else {}
+        return self._regions
 
     def _dead(self, context: SiteContext) -> Iterator[Guard]:
         """A branch that no caller in sight lets run; asked only where a test is about a parameter."""
@@ -510,8 +535,8 @@ class _FileCheck:
         groups: dict[str, list[_Candidate]] = {}
         for index, candidate in enumerate(sorted(kept, key=lambda item: (item.span, item.rule.meta.code))):
             groups.setdefault(candidate.group or f"#{index}", []).append(candidate)
-        for members in groups.values():
-            leader = max(members, key=lambda item: item.confidence) if len(members) > 1 else members[0]
+        for members in _joined(groups.values()):
+            leader = _leader(members)
             yield self._finding(leader, [item for item in members if item is not leader], verdict)
 
     def _gives_way(self, candidate: _Candidate, others: Iterable[_Candidate]) -> bool:
@@ -584,6 +609,19 @@ class _TimedCheck(_FileCheck):
     def _finding(self, leader: _Candidate, folded: list[_Candidate], verdict: Verdict) -> Finding:
         with self.spent.rule(leader.rule.meta.code):  # which writes its fix now
             return super()._finding(leader, folded, verdict)
+
+
+def _leader(members: list[_Candidate]) -> _Candidate:
+    """The surest of a group, the first in the source among equals."""
+    return max(members, key=lambda item: item.confidence)
+
+
+def _joined(groups: Iterable[list[_Candidate]]) -> list[list[_Candidate]]:
+    """The groups, those as one whose leaders name the same wider one."""
+    joined: dict[str, list[_Candidate]] = {}
+    for index, members in enumerate(groups):
+        joined.setdefault(_leader(members).hit.wider or f"#{index}", []).extend(members)
+    return list(joined.values())
 
 
 def _functions_around(scope: Scope) -> Iterator[FunctionNode]:

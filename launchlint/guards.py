@@ -39,6 +39,7 @@ _ONCE = re.compile(
 )
 _UNDONE = re.compile(r"(un|not_?)(initiali[sz]ed|built|loaded|set|prepared)|(^|_)(is_)?first(_|$)|needs?_(init|setup|build)|(^|_)lazy")
 _SIZE = re.compile(r"height|width|(^|_)[hw]$|size|resolution|grid|device|dtype")
+_MAKES = re.compile(r"^_*(build|create|make|init|capture|compute|prepare|allocate|register)(_|$)")
 _INFINITE = re.compile(r"(^|\W)(isnan|isinf)\(|not [\w.]*isfinite\(")
 _PER_REQUEST = re.compile(r"(?<![a-z])(req|request|rid|uid|uuid|session|seq_id|sequence_id)", re.I)
 _COUNTER = re.compile(r"step|iter|epoch|batch_idx|count|tick", re.I)
@@ -65,6 +66,20 @@ def guards_of(frame: Frame | None, allowed: tuple[str, ...], functions: Iterable
         for decorator in function.decorator_list:
             if name := _allows(decorator, allowed):
                 yield Guard("allow", f"inside `{function.name}`, whose decorator `@{name}` says that this wait is meant", name)
+
+
+def calls_in_regions(tree: ast.Module, allowed: tuple[str, ...]) -> dict[str, str]:
+    """The private names that a file uses in allow-regions only, with the name of such a region."""
+    regions: dict[str, str] = {}
+    pending: list[tuple[ast.AST, str]] = [(tree, "")]
+    while pending:
+        node, region = pending.pop()
+        if isinstance(node, (ast.With, ast.AsyncWith)) and (guard := _region(node, allowed)) is not None and guard.effect == "allow":
+            region = guard.name
+        elif isinstance(node, (ast.Name, ast.Attribute)) and (used := last_name(node)).startswith("_"):
+            regions[used] = region and regions.get(used, region)
+        pending.extend((child, region) for child in children(node))
+    return {name: region for name, region in regions.items() if region}
 
 
 def guards_of_switches(frame: Frame | None, init: FunctionNode | None, stores: Mapping[str, set[str]]) -> Iterator[Guard]:
@@ -334,7 +349,9 @@ def is_kept_for_good(node: ast.If) -> bool:
         case ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
             return any(dotted(value) == name for _, value in _table_stores(node.body))
         case ast.Compare(ops=[ast.NotIn()], comparators=[container]):
-            return any(dotted(holder) == dotted(container) for holder, _ in _table_stores(node.body))
+            return any(dotted(holder) == dotted(container) for holder, _ in _table_stores(node.body)) or bool(_builds_entry(node))
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return all(is_kept_for_good(ast.If(test=value, body=node.body, orelse=[])) for value in values)
         case _:
             return False
 
@@ -457,6 +474,18 @@ def _outlives(container: ast.expr) -> bool:
     return bool(root) and ("cache" in root.lower() or root.isupper() or root.startswith("_"))
 
 
+def _builds_entry(node: ast.If) -> str:
+    """`rows` of `if size not in self.rows: self._build_rows(size, ...)`: a method that is named for making what is missing for the key."""
+    match node.test, node.body:
+        case (
+            ast.Compare(left=ast.Name(id=key), ops=[ast.NotIn()], comparators=[ast.Attribute(value=ast.Name(id="self")) as table]),
+            [ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name), args=arguments)), *_],
+        ) if _MAKES.search(name) and not is_of_one_request(node.test.left):
+            is_given = any(isinstance(argument, ast.Name) and argument.id == key for argument in arguments)
+            return dotted(table) if is_given else ""
+    return ""
+
+
 def _clears_flag(body: list[ast.stmt], flag: ast.Attribute) -> bool:
     """`self.is_uninitialized = False` among the statements behind `if self.is_uninitialized`; what else is cleared may be set each step."""
     return bool(_UNDONE.search(flag.attr)) and _sets_flag(body, flag, False)
@@ -504,7 +533,7 @@ def _once(node: ast.If) -> str:
         ) if _remembers(node.body, kept, asked):
             return f"runs when it grows: `{_shorten(text_of(kept))}` remembers the largest"
         case ast.Compare(ops=[ast.NotIn()], comparators=[container]):
-            if _is_kept(container) and _stores(node.body, container):
+            if _is_kept(container) and (_stores(node.body, container) or _builds_entry(node)):
                 return f"runs once for a key: `{_shorten(text_of(container))}` is a cache"
         case ast.BoolOp(op=ast.Or(), values=[first, *_]):
             inner = ast.If(test=first, body=node.body, orelse=[])
@@ -520,12 +549,14 @@ def _is_kept(expr: ast.expr) -> bool:
 
 def _stores(body: list[ast.stmt], kept: ast.expr) -> bool:
     spelled = dotted(kept)
+    holder, _, name = spelled.rpartition(".")
+    hidden = f"{holder}._{name}" if holder == "self" else spelled  # what a property gives: `self.step_index` of `self._step_index`
     for node in _walk(body):
         if isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
                 base = target.value if isinstance(target, ast.Subscript) else target
-                if dotted(base) == spelled:
+                if dotted(base) in (spelled, hidden):
                     return True
     return False
 

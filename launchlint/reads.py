@@ -20,6 +20,7 @@ CAPTURES = frozenset({"torch.cuda.graph", "torch.accelerator.graph"})
 _TWINS = ("_cpu", "_np", "_list", "_host", "_cpu_upper_bound")
 _FUNCTIONAL = ("torch", "torch.nn.functional")
 _HOST_NAME = Pattern(r"(^|_)(cpu|np|numpy|host|pinned|list|lst|py|shape)(_tensor|_buf|_buffer|_upper_bound)?\d*$|^(cpu|host|pinned|np)_")
+_ASKS_FOR_HOST = Pattern(r"(^|_)(has|have|use|with|from)_(cpu|host)(_|$)")
 _SAME_TENSOR = frozenset({"T", "mT", "H", "data", "values", "indices", "real"})
 _MADE_FROM = frozenset({"tensor", "as_tensor", "asarray", "from_numpy", "Tensor", "LongTensor", "IntTensor", "FloatTensor"})
 _MOVES = frozenset({"to", "cuda", "long", "int", "float", "contiguous", "flatten", "view", "reshape", "pin_memory", "clone", "detach"})
@@ -224,8 +225,41 @@ def is_fallback(node: ast.AST, ctx: Context) -> bool:
     for frame in ctx.frames():
         match frame.node, frame.part:
             case ((ast.If(test=test) | ast.IfExp(test=test)), ("body" | "orelse" as part)):
-                if _misses_host_copy(test, part == "body"):
+                if _misses_host_copy(test, part == "body") or (part == "orelse" and _has_host_copy(test)):
                     return True
+        match frame.node, frame.part:
+            case ast.IfExp(test=test, body=kept), "orelse" if _is_kept_number(test, kept):
+                return True
+    return _left_without_host_copy(node, ctx)
+
+
+def _has_host_copy(test: ast.expr) -> bool:
+    """`self._has_cpu_metadata(batch)` and `use_host_lengths`: a test that says by its name that the host has it."""
+    called = test.func if isinstance(test, ast.Call) else test
+    return bool(_ASKS_FOR_HOST.search(last_name(called)))
+
+
+def _is_kept_number(test: ast.expr, kept: ast.expr) -> bool:
+    """`int(self.longest) if self.longest else ...`: the object keeps the number on the host, and the other branch makes up for it."""
+    match test:
+        case ast.Compare(left=ast.Attribute() as asked, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            pass
+        case ast.Attribute() as asked:
+            pass
+        case _:
+            return False
+    held = kept.args[0] if isinstance(kept, ast.Call) and last_name(kept.func) == "int" and len(kept.args) == 1 else kept
+    return dotted(asked).startswith("self.") and dotted(held) == dotted(asked)
+
+
+def _left_without_host_copy(node: ast.AST, ctx: Context) -> bool:
+    """What is left of a function behind `if x_cpu is not None: return ...`, for a read of `x`."""
+    for statement in before(ctx):
+        match statement:
+            case ast.If(test=test, body=[*_, ast.Return()], orelse=[]) if _misses_host_copy(test, False):
+                copy = _asked_copy(test)
+                stem = next((copy.removesuffix(ending) for ending in _TWINS if copy.endswith(ending)), "")
+                return any(isinstance(item, (ast.Name, ast.Attribute)) and last_name(item) == stem for item in walk(node))
     return False
 
 
@@ -260,10 +294,23 @@ def _asks_where(node: ast.Attribute, spelled: str) -> bool:
 
 
 def _misses_host_copy(test: ast.expr, holds: bool) -> bool:
+    """True where a host copy may be missing, because `test` holds or because it does not: `x_cpu is None`, `x_cpu is not None and ...`."""
+    return bool(_asked_copy(test, holds))
+
+
+def _asked_copy(test: ast.expr, holds: bool = False) -> str:
+    """The last name of the host copy that is missing where `test` holds, or does not; or an empty string."""
     match test:
-        case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
-            return isinstance(op, ast.Is) is holds and bool(_HOST_NAME.search(last_name(left)))
-    return False
+        case ast.BoolOp(op=ast.And() | ast.Or() as op, values=values) if isinstance(op, ast.Or) is holds:
+            tests = values
+        case _:
+            tests = [test]
+    for each in tests:
+        match each:
+            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as asked], comparators=[ast.Constant(value=None)]):
+                if isinstance(asked, ast.Is) is holds and _HOST_NAME.search(last_name(left)):
+                    return last_name(left)
+    return ""
 
 
 def outcome(
@@ -274,6 +321,8 @@ def outcome(
     ctx: Context,
     related: tuple[tuple[ast.expr | ast.stmt | Span, str], ...] = (),
     group: str = "",
+    doubt: str = "",
+    wider: str = "",
 ) -> Hit | Silence:
     """The end of every check: silent on the host and under capture, less sure for a fallback, with the host twin in the message."""
     if under_capture(ctx):
@@ -285,7 +334,7 @@ def outcome(
     by_type = found is Level.INFERRED and is_only_a_type_check(read, ctx)
     if by_type or is_fallback(node, ctx) or is_in_case(read, ctx) or is_moved_later(node, read, ctx):
         found = min(found, Level.UNKNOWN)
-    return Hit(node, message + advice(read, ctx), found, related, group=group or statement_group(ctx))
+    return Hit(node, message + advice(read, ctx), found, related, group=group or statement_group(ctx), doubt=doubt, wider=wider)
 
 
 def _keeps_figure(statement: ast.stmt) -> bool:

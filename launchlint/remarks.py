@@ -24,6 +24,7 @@ _COPY = re.compile(
 )
 _ONE = re.compile(r"\b(one|once|single)\b", re.I)
 _MEANT = re.compile(r"\b(deliberate(ly)?|intentional(ly)?|acceptable|on purpose|unavoidable)\b", re.I)
+_ONE_COPY = re.compile(r"\b(one|only|single) (D2H|H2D|sync|host sync|device sync|device[- ]to[- ]host)\b", re.I)
 _REPAIR = re.compile(
     r"\b(TODO|FIXME|XXX|HACK)\b|\bslow|optimi[sz]e|expensive|\bacross\b|\bavoid[^.]{0,30}(d2h|h2d|sync|cop|transfer|wait)", re.I
 )
@@ -60,6 +61,8 @@ def remarks_on(
             yield Guard("lower", f'the docstring of `{definition.name}` says "{" ".join(found.group().split())}"')
         elif text and not isinstance(definition, ast.ClassDef) and _COPY.search(text) and _ASIDE_OF_PATH.search(text):
             yield Guard("lower", f"the docstring of `{definition.name}` knows of the wait and keeps it off the path")
+        elif text and not isinstance(definition, ast.ClassDef) and _ONE_COPY.search(text) and not _REPAIR.search(text):
+            yield Guard("lower", f"the docstring of `{definition.name}` knows of the one wait")
 
 
 def _speaks_of_cost(comments: list[str], *words: re.Pattern[str]) -> bool:

@@ -48,7 +48,7 @@ _LOADERS = ("loader", "batches", "data_iterator")
 LOOP_OWNERS = frozenset({"generate", "_generate", "_sample", "_beam_search", "_assisted_decoding", "_contrastive_search", "_greedy_search"})
 _RARE_WORDS = (
     *("warmup", "warm_up", "warming_up", "is_dummy", "dummy_run", "is_profile", "profile_run", "profiling"),
-    *("debug", "DEBUG", "test_mode", "is_cpu", "allow_cpu_sync", "nan_check"),
+    *("debug", "DEBUG", "test_mode", "is_cpu", "allow_cpu_sync", "nan_check", "in_capture"),
 )
 _RARE_SETTINGS = ("CANARY", "ORACLE", "SANITY", "SELF_CHECK", "SELFCHECK", "_ASSERT")  # environment variables: the program checks itself
 _PERIODS = ("interval", "period", "freq", "every", "log_steps", "logging_steps")

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from launchlint import reads
+from launchlint import helpers, reads
 from launchlint.model import Level, Meta, Policy
 from launchlint.names import dotted, last_name
 from launchlint.rule import Context, Outcome, Rule, Silence
@@ -18,7 +18,7 @@ rule = Rule(
         summary="one number is read back from the device, and the host waits for everything queued before it",
         group="reads",
         since="0.1.0",
-        policy=Policy.grid(known="- low low high", inferred="- - low medium", unknown="- - - low"),
+        policy=Policy.grid(known="- low medium high", inferred="- - low medium", unknown="- - - low"),
     )
 )
 
@@ -26,6 +26,7 @@ _MESSAGE = "the host reads one number back and waits for everything queued befor
 _PRINTED = "printing a tensor reads it back, and the host waits for everything queued before it"
 _METHODS_OF_NUMBERS = ("item", "numel", "size", "dim", "tolist", "__len__")
 _CHECKED = "; a check that takes a callable makes its text only when it fails"
+_SELDOM = "it is printed where there is something to warn of"
 _WARNS = frozenset({"warning", "warning_once", "warn", "error", "exception", "critical"})
 _LOGGER = re.compile(r"(^|_)log(ger|ging)?$", re.I)
 
@@ -35,7 +36,10 @@ def check_item(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     """`x.item()`."""
     match node:
         case ast.Call(func=ast.Attribute(value=read), args=[]) if not reads.in_loop(ctx):
-            yield reads.outcome(node, read, reads.level(read, ctx), _MESSAGE, ctx)
+            if _is_told(node, ctx):
+                yield Silence(node, _SELDOM)
+                return
+            yield helpers.outcome(node, read, reads.level(read, ctx), _MESSAGE, ctx)
 
 
 @rule.on(ast.Call, names=("int", "float", "bool", "complex"))
@@ -52,9 +56,9 @@ def check_cast(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         if value.by_name and not reads.is_reduction(read):
             sure = False  # `int(cuda_version.split(".")[0])`
         level = reads.level(read, ctx)
-        yield reads.outcome(node, read, level if sure else min(level, Level.UNKNOWN), _MESSAGE, ctx)
+        yield helpers.outcome(node, read, level if sure else min(level, Level.UNKNOWN), _MESSAGE, ctx)
     elif value.is_unknown and reads.is_reduction(read) and not value.class_name and not reads.says_host(read, ctx):
-        yield reads.outcome(node, read, Level.UNKNOWN, _MESSAGE, ctx)
+        yield helpers.outcome(node, read, Level.UNKNOWN, _MESSAGE, ctx)
 
 
 def _is_number(read: ast.expr) -> bool:
@@ -69,10 +73,10 @@ def check_text(node: ast.JoinedStr, ctx: Context) -> Iterator[Outcome]:
         if isinstance(part, ast.FormattedValue) and _prints_tensor(part.value, ctx) and not reads.in_loop(ctx):
             told = last_name(call.func) if (call := _call_around(node, ctx)) is not None else ""
             if told in _WARNS and _is_conditional(ctx):
-                yield Silence(node, "it is printed where there is something to warn of")
+                yield Silence(node, _SELDOM)
                 return
             message = _PRINTED + (_CHECKED if "check" in told else "")
-            yield reads.outcome(node, part.value, reads.level(part.value, ctx), message, ctx)
+            yield helpers.outcome(node, part.value, reads.level(part.value, ctx), message, ctx)
             return
 
 
@@ -85,9 +89,9 @@ def check_log(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     for argument in node.args:
         if _prints_tensor(argument, ctx) and not reads.in_loop(ctx):
             if last_name(function) in _WARNS and _is_conditional(ctx):
-                yield Silence(node, "it is printed where there is something to warn of")
+                yield Silence(node, _SELDOM)
                 return
-            yield reads.outcome(node, argument, reads.level(argument, ctx), _PRINTED, ctx)
+            yield helpers.outcome(node, argument, reads.level(argument, ctx), _PRINTED, ctx)
             return
 
 
@@ -95,6 +99,16 @@ def _call_around(node: ast.expr, ctx: Context) -> ast.Call | None:
     """The call that a text is an argument of."""
     above = ctx.parent(node)
     return above if isinstance(above, ast.Call) and node is not above.func else None
+
+
+def _is_told(node: ast.Call, ctx: Context) -> bool:
+    """`logger.warning("up to %s rows", rows.max().item())` where there is something to warn of."""
+    above: ast.AST | None = node
+    while isinstance(above, ast.expr):
+        if isinstance(above, ast.Call) and above is not node and last_name(above.func) in _WARNS:
+            return _is_conditional(ctx)
+        above = ctx.parent(above)
+    return False
 
 
 def _is_conditional(ctx: Context) -> bool:

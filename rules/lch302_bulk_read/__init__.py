@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from launchlint import reads, uploads
+from launchlint import helpers, reads, uploads
 from launchlint.model import Level, Meta, Policy
 from launchlint.names import last_name
 from launchlint.rule import Context, Outcome, Rule, Silence
@@ -19,7 +19,7 @@ rule = Rule(
         summary="a tensor is copied back to the host, and the host waits for everything queued before it",
         group="reads",
         since="0.1.0",
-        policy=Policy.grid(known="- low low high", inferred="- - low medium", unknown="- - - low"),
+        policy=Policy.grid(known="- low medium high", inferred="- - low medium", unknown="- - - low"),
     )
 )
 
@@ -49,7 +49,7 @@ def check_method(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         return
     if method == "cpu" and ctx.value(read).is_unknown and not reads.says_host(read, ctx):
         level = Level.INFERRED
-    yield reads.outcome(node, read, level, _MESSAGE, ctx)
+    yield helpers.outcome(node, read, level, _MESSAGE, ctx)
 
 
 @rule.on(ast.Call, names=("to",))
@@ -69,7 +69,7 @@ def check_to(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     level = reads.level(read, ctx)
     if value.is_unknown and not value.class_name and not reads.says_host(read, ctx):
         level = Level.INFERRED
-    yield reads.outcome(node, read, level, _MESSAGE, ctx)
+    yield helpers.outcome(node, read, level, _MESSAGE, ctx)
 
 
 def _feeds_host_runtime(read: ast.expr, ctx: Context) -> bool:

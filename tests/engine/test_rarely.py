@@ -185,6 +185,43 @@ KEPT = {
         def _build_plan(self, rows: list[int], device: torch.device):
             return torch.tensor(rows, device=device)
         """,
+    "built by a method that is given the missing key": """
+        def forward(self, size: int, rows: list[int], device: torch.device):
+            if size not in self.plans:
+                self._build_plan(size, rows, device)
+                return None
+            return self.plans[size]
+
+        def _build_plan(self, size: int, rows: list[int], device: torch.device):
+            return torch.tensor(rows, device=device)
+        """,
+    "made by a helper behind a key that is in none of two tables": """
+        def forward(self, size: int, rows: list[int], device: torch.device):
+            if size not in self.plans or size not in self.bounds:
+                plan = self._lay_out(rows, device)
+                self.plans[size] = plan
+                self.bounds[size] = plan
+
+        def _lay_out(self, rows: list[int], device: torch.device):
+            return torch.tensor(rows, device=device)
+        """,
+    "kept behind a property": """
+        @property
+        def index(self):
+            return self._index
+
+        def forward(self, rows: list[int], device: torch.device):
+            if self.index is None:
+                self._index = torch.tensor(rows, device=device)
+        """,
+    "called while a graph is captured": """
+        def forward(self, rows: list[int], device: torch.device, in_capture: bool):
+            if in_capture:
+                self._lay_out(rows, device)
+
+        def _lay_out(self, rows: list[int], device: torch.device):
+            return torch.tensor(rows, device=device)
+        """,
     "behind a flag that is set": """
         def forward(self, rows: list[int], device: torch.device):
             if not self.is_laid_out:
@@ -424,6 +461,22 @@ EVERY_STEP = {
             return self._build_plan(rows, device)
 
         def _build_plan(self, rows: list[int], device: torch.device):
+            return torch.tensor(rows, device=device)  #>
+        """,
+    "a method is given the missing key and makes nothing": """
+        def forward(self, size: int, rows: list[int], device: torch.device):
+            if size not in self.plans:
+                self._send_rows(size, rows, device)
+
+        def _send_rows(self, size: int, rows: list[int], device: torch.device):
+            return torch.tensor(rows, device=device)  #>
+        """,
+    "one of two tables is not filled": """
+        def forward(self, size: int, rows: list[int], device: torch.device):
+            if size not in self.plans or size not in self.bounds:
+                self.plans[size] = self._lay_out(rows, device)
+
+        def _lay_out(self, rows: list[int], device: torch.device):
             return torch.tensor(rows, device=device)  #>
         """,
     "the flag is never set": """
@@ -926,6 +979,91 @@ def test_what_measures(tmp_path: Path) -> None:
         tmp_path,
         {**quiet, "pkg/metrics/tally.py": SCORED.format(mark="  #>"), "layer.py": "import torch\n" + layer.format("compute_score(x)")},
     )
+
+
+ALLOWED = """\
+import torch
+
+from project.waits import gpu_sync_allowed
+
+
+class Planner:
+    def forward(self, x: torch.Tensor, is_pinned: bool):
+        rows = x.cuda()
+        with nullcontext() if is_pinned else gpu_sync_allowed():
+            longest = _longest(rows)
+            shortest = _shortest(rows)
+        return longest, shortest, _shortest(rows), self.widest(rows)
+
+    def widest(self, x: torch.Tensor):
+        with gpu_sync_allowed():
+            return total(x)
+
+
+def _longest(x: torch.Tensor):
+    return x.cuda().max().item()
+
+
+def _shortest(x: torch.Tensor):
+    return x.cuda().min().item()  #>
+
+
+def total(x: torch.Tensor):
+    return x.cuda().sum().item()  #>
+"""
+
+
+def test_what_is_only_called_where_waits_are_allowed(tmp_path: Path) -> None:
+    """One other call is enough, and a public function may have one in another file."""
+    check(tmp_path, {"planner.py": ALLOWED})
+
+
+IDLE = """\
+import torch
+
+
+class Scheduler:
+    def event_loop_overlap(self, x: torch.Tensor):
+        while True:
+            self.on_idle(x)
+            self.plan_batch(x)
+
+    def on_idle(self, x: torch.Tensor):
+        return x.cuda().max().item()
+
+    def plan_batch(self, x: torch.Tensor):
+        return x.cuda().max().item()  #>
+"""
+
+
+def test_what_runs_when_there_is_nothing_to_do(tmp_path: Path) -> None:
+    """The device has nothing queued that a wait would cost."""
+    check(tmp_path, {"sglang/srt/managers/scheduler.py": IDLE})
+
+
+NOISE = """\
+import torch
+from diffusers.schedulers.scheduling_utils import SchedulerMixin
+
+
+class RowScheduler(SchedulerMixin):
+    def scale_noise(self, sample: torch.Tensor, step: torch.Tensor):
+        return sample * self.first_index(step)
+
+    def step(self, sample: torch.Tensor, step: torch.Tensor):
+        return sample * self.next_index(step)
+
+    def first_index(self, step: torch.Tensor):
+        return step.cuda().max().item()
+
+    def next_index(self, step: torch.Tensor):
+        return step.cuda().max().item()  #>
+"""
+
+
+def test_noise_is_put_on_an_image_once(tmp_path: Path) -> None:
+    """A step is one of many, the noise that a generation starts from is not."""
+    check(tmp_path, {"diffusers/schedulers/rows.py": NOISE})
 
 
 SOCKETS = """\

@@ -1,0 +1,119 @@
+"""Reads in a helper that something hot calls: what its author could hardly do without.
+
+A role is called every step by a framework that knows nothing of the read, so the read is worth a look whatever it is for. A helper
+is called because of what it does. Where that is to let the ranks agree, or to bring a result to the host, the reader learns nothing
+from a finding, so such reads are less sure than the table of the rule says.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from launchlint import reads
+from launchlint.hot.summary import LOOP_OWNERS
+from launchlint.model import Heat, Level
+from launchlint.names import dotted, last_name
+from launchlint.patterns import Pattern
+from launchlint.rule import Context, FunctionNode, Hit, Silence
+from launchlint.scan import FUNCTIONS
+from launchlint.trees import walk
+
+_COLLECTIVES = frozenset(
+    {"all_reduce", "allreduce", "all_gather", "allgather", "all_gather_into_tensor", "all_gather_single", "broadcast", "all_to_all_single"}
+)
+_FOR_THE_HOST = Pattern(r"checksum|fingerprint|digest|(^|_)hash(_|$)|_to_(cpu|host)$|(^|_)(d2h|dtoh)(_|$)", re.I)
+_STEPS = 4  # assignments that lead from what is read to what was filled
+
+
+def outcome(node: ast.expr, read: ast.expr, found: Level, message: str, ctx: Context) -> Hit | Silence:
+    """The end of the checks for a plain read: as for every read, and in a helper with what speaks for it."""
+    return reads.outcome(node, read, found, message, ctx, doubt=doubt(read, found, ctx), wider=together(found, ctx))
+
+
+def doubt(read: ast.expr, found: Level, ctx: Context) -> str:
+    """Why a read in a helper is one that its author hardly does without, or an empty string."""
+    if ctx.function.heat is not Heat.REACHED or found is not Level.KNOWN:
+        return ""
+    names = [called.rpartition(".")[2] for called in ctx.function.chain[1:]]
+    if names and names[-1] in LOOP_OWNERS:
+        return "in a function that generates, outside its loop over tokens"
+    if (called := next((name for name in names if _FOR_THE_HOST.search(name)), "")) != "":
+        return f"`{called}` is called for what the host gets, by its name"
+    if (collective := agreed_by(read, ctx)) != "":
+        return f"the ranks agree on it by `{collective}`"
+    return ""
+
+
+def together(found: Level, ctx: Context) -> str:
+    """One name for the plain reads in a helper: whoever comes to look at one sees them all, and the first wait empties the queue."""
+    node = ctx.function.node
+    if node is None or ctx.function.heat is not Heat.REACHED or found is not Level.KNOWN:
+        return ""
+    return f"LCH3:helper:{node.lineno}"
+
+
+def agreed_by(read: ast.expr, ctx: Context) -> str:
+    """The collective that has filled what is read, in this function or in one of the file that gives it; or an empty string."""
+    base = reads.base_of(read, ctx)
+    function = ctx.function.node
+    for _ in range(_STEPS):
+        if base is None or function is None:
+            return ""
+        if (collective := _filling(function, dotted(base), read.lineno)) != "":
+            return collective
+        made = _last_value(base, ctx)
+        if isinstance(made, ast.Call) and (helper := _function_of(made, ctx)) is not None:
+            return next((last_name(call.func) for call in _collectives(helper)), "")
+        if made is None or reads.is_reduction(made):  # `total = counts.sum()` may be had from the list of counts
+            return ""
+        base = reads.base_of(made, ctx)
+    return ""
+
+
+def _filling(function: FunctionNode, spelled: str, line: int) -> str:
+    """The collective above a line that is given `spelled`, or a view of it."""
+    for call in _collectives(function):
+        if call.lineno < line and any(_base_name(argument) == spelled for argument in call.args):
+            return last_name(call.func)
+    return ""
+
+
+def _collectives(function: FunctionNode) -> Iterator[ast.Call]:
+    for node in walk(function):
+        if isinstance(node, ast.Call) and last_name(node.func).strip("_") in _COLLECTIVES:
+            yield node
+
+
+def _base_name(expr: ast.expr) -> str:
+    """`x` of `x.flatten()` and of `x[1:]`."""
+    while not isinstance(expr, (ast.Name, ast.Attribute)):
+        match expr:
+            case ast.Subscript(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
+                expr = inner
+            case _:
+                return ""
+    return dotted(expr)
+
+
+def _last_value(base: ast.Name | ast.Attribute, ctx: Context) -> ast.expr | None:
+    """What the last assignment above the place gives a name, where it always runs."""
+    spelled = dotted(base)
+    for statement in reads.before(ctx):
+        match statement:
+            case ast.Assign(targets=[target], value=value) if dotted(target) == spelled:
+                return value
+    return None
+
+
+def _function_of(call: ast.Call, ctx: Context) -> FunctionNode | None:
+    """The method of the class or the function of the file that is called."""
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name) if ctx.function.class_node is not None:
+            body = ctx.function.class_node.body
+        case ast.Name(id=name):
+            body = ctx.source.tree.body
+        case _:
+            return None
+    return next((node for node in body if isinstance(node, FUNCTIONS) and node.name == name), None)
