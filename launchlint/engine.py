@@ -57,6 +57,7 @@ Progress = Callable[[int], None]
 _COLD = Verdict(Heat.COLD, "device code")
 _UNKNOWN = Verdict(Heat.NOTHING, "not part of a function")
 _UPLOADS = "uploads"
+_READS = "reads"
 _LAUNCHES = "launches"
 REPLACING = Pattern(r"use_\w*_implementation$|use_kernel\w*$|\w*_from_hub$|register_\w*_implementation$")
 COMPILING = Pattern(r"(^|_)torch_compile$|^torch\.compile$")
@@ -418,7 +419,8 @@ class _FileCheck:
         built = guards_of_constructor(owner.methods.get("__init__")) if owner is not None else ()
         elsewhere = self._elsewhere(outcome, context) if outcome.made is not None else ()
         around_tokens = guards_of_generation(context, context.scope.node, site.statement.lineno)
-        said = remarks_on(self.source, site.statement, site.frame, _definitions_around(context.scope))
+        is_read = rule.meta.group == _READS
+        said = remarks_on(self.source, site.statement, site.frame, _definitions_around(context.scope), is_read)
         is_upload = rule.meta.group == _UPLOADS
         converted = guards_of_conversions(outcome.node, site.frame, context.scope.node, site.statement.lineno) if is_upload else ()
         before = guards_before(outcome.node, site.statement)

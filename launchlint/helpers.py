@@ -55,7 +55,8 @@ def together(found: Level, ctx: Context) -> str:
 
 
 def agreed_by(read: ast.expr, ctx: Context) -> str:
-    """The collective that has filled what is read, in this function or in one of the file that gives it; or an empty string."""
+    """The collective that has filled what is read: in this function, in one of the file that gives it, or ahead of the call that
+    brings it here; or an empty string."""
     base = reads.base_of(read, ctx)
     function = ctx.function.node
     for _ in range(_STEPS):
@@ -64,12 +65,49 @@ def agreed_by(read: ast.expr, ctx: Context) -> str:
         if (collective := _filling(function, dotted(base), read.lineno)) != "":
             return collective
         made = _last_value(base, ctx)
+        if made is None or _base_name(made) == dotted(base):  # a parameter, or a view of it under its own name
+            made = _given(base, function, ctx)
         if isinstance(made, ast.Call) and (helper := _function_of(made, ctx)) is not None:
             return next((last_name(call.func) for call in _collectives(helper)), "")
         if made is None or reads.is_reduction(made):  # `total = counts.sum()` may be had from the list of counts
             return ""
         base = reads.base_of(made, ctx)
     return ""
+
+
+def _given(base: ast.Name | ast.Attribute, function: FunctionNode, ctx: Context) -> ast.expr | None:
+    """What the caller that the chain names gives a parameter: for a local name of its own, the value that it got last."""
+    names = [argument.arg for argument in function.args.args]
+    caller = _caller(ctx)
+    if caller is None or not isinstance(base, ast.Name) or base.id not in names:
+        return None
+    for call in walk(caller):
+        if isinstance(call, ast.Call) and last_name(call.func) == function.name:
+            place = names.index(base.id) - (names[0] in ("self", "cls"))
+            given = next((item.value for item in call.keywords if item.arg == base.id), None)
+            given = call.args[place] if given is None and place < len(call.args) else given
+            return _bound_above(given, caller, call.lineno) if isinstance(given, ast.Name) else given
+    return None
+
+
+def _bound_above(name: ast.Name, caller: FunctionNode, line: int) -> ast.expr | None:
+    found: ast.Assign | None = None
+    for node in walk(caller):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=bound)]) if bound == name.id and node.lineno < line:
+                found = node if found is None or node.lineno > found.lineno else found
+    return found.value if found is not None else None
+
+
+def _caller(ctx: Context) -> FunctionNode | None:
+    """The function of this file by which a helper is reached."""
+    if len(ctx.function.chain) < 2:
+        return None
+    owner, _, name = ctx.function.chain[-2].rpartition(".")
+    body = ctx.source.tree.body
+    if owner:
+        body = next((node.body for node in body if isinstance(node, ast.ClassDef) and node.name == owner), [])
+    return _named(name, body)
 
 
 def _filling(function: FunctionNode, spelled: str, line: int) -> str:
@@ -116,4 +154,8 @@ def _function_of(call: ast.Call, ctx: Context) -> FunctionNode | None:
             body = ctx.source.tree.body
         case _:
             return None
+    return _named(name, body)
+
+
+def _named(name: str, body: list[ast.stmt]) -> FunctionNode | None:
     return next((node for node in body if isinstance(node, FUNCTIONS) and node.name == name), None)

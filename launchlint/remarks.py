@@ -24,7 +24,7 @@ _COPY = re.compile(
 )
 _ONE = re.compile(r"\b(one|once|single)\b", re.I)
 _MEANT = re.compile(r"\b(deliberate(ly)?|intentional(ly)?|acceptable|on purpose|unavoidable)\b", re.I)
-_ONE_COPY = re.compile(r"\b(one|only|single) (D2H|H2D|sync|host sync|device sync|device[- ]to[- ]host)\b", re.I)
+_ONE_WAIT = re.compile(r"\b(one|only|single) (D2H|device[- ]to[- ]host|((host|device|stream) )?sync(hronization)?)\b", re.I)
 _REPAIR = re.compile(
     r"\b(TODO|FIXME|XXX|HACK)\b|\bslow|optimi[sz]e|expensive|\bacross\b|\bavoid[^.]{0,30}(d2h|h2d|sync|cop|transfer|wait)", re.I
 )
@@ -41,7 +41,11 @@ _NEAR = 6  # lines above a statement in which a remark still speaks of it
 
 
 def remarks_on(
-    source: Source, statement: ast.stmt, frame: Frame | None, definitions: Iterable[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]
+    source: Source,
+    statement: ast.stmt,
+    frame: Frame | None,
+    definitions: Iterable[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef],
+    is_read: bool,
 ) -> Iterator[Guard]:
     """What is said beside a statement, at the branches around it, and in the docstrings of what it is part of."""
     if _speaks_of_cost(_nearby(source, statement.lineno), _MEANT) or _speaks_of_cost(_beside(source, statement), _ONE, _MEANT):
@@ -61,7 +65,7 @@ def remarks_on(
             yield Guard("lower", f'the docstring of `{definition.name}` says "{" ".join(found.group().split())}"')
         elif text and not isinstance(definition, ast.ClassDef) and _COPY.search(text) and _ASIDE_OF_PATH.search(text):
             yield Guard("lower", f"the docstring of `{definition.name}` knows of the wait and keeps it off the path")
-        elif text and not isinstance(definition, ast.ClassDef) and _ONE_COPY.search(text) and not _REPAIR.search(text):
+        elif is_read and text and not isinstance(definition, ast.ClassDef) and _ONE_WAIT.search(text) and not _REPAIR.search(text):
             yield Guard("lower", f"the docstring of `{definition.name}` knows of the one wait")
 
 

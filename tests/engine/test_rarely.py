@@ -530,6 +530,11 @@ SAID = {
             \"\"\"The result has no fixed shape, so it synchronizes: keep it off the launch path.\"\"\"
             return x.to(device).cumsum(0).max().item()
         """,
+    "the one wait, says the docstring": """
+        def forward(self, x: torch.Tensor, device: torch.device):
+            \"\"\"Lengths of a batch, read in one device synchronization.\"\"\"
+            return x.to(device).cumsum(0).max().item()
+        """,
     "one copy, says a comment above": """
         def forward(self, rows: list[int], device: torch.device):
             # built once: a list costs a pageable H2D copy
@@ -576,6 +581,11 @@ NOT_SAID = {
         def forward(self, x: torch.Tensor, device: torch.device):
             \"\"\"Keeps the bookkeeping off the launch path.\"\"\"
             return x.to(device).cumsum(0).max().item()  #>
+        """,
+    "a docstring speaks of one wait, and an upload is none": """
+        def forward(self, rows: list[int], device: torch.device):
+            \"\"\"Lays out what came here by the one D2H of a step.\"\"\"
+            return torch.tensor(rows, device=device)  #>
         """,
     "a comment above a group that another call ends": """
         def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
