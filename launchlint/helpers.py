@@ -57,7 +57,7 @@ def together(found: Level, ctx: Context) -> str:
 def agreed_by(read: ast.expr, ctx: Context) -> str:
     """The collective that has filled what is read: in this function, in one of the file that gives it, or ahead of the call that
     brings it here; or an empty string."""
-    base = reads.base_of(read, ctx)
+    base = reads.base_of(_compared(read, ctx), ctx)
     function = ctx.function.node
     for _ in range(_STEPS):
         if base is None or function is None:
@@ -73,6 +73,12 @@ def agreed_by(read: ast.expr, ctx: Context) -> str:
             return ""
         base = reads.base_of(made, ctx)
     return ""
+
+
+def _compared(read: ast.expr, ctx: Context) -> ast.expr:
+    """`flags` of `torch.all(flags == 1)`."""
+    inner = reads.operand(read, ctx) if isinstance(read, ast.Call) else read
+    return inner.left if isinstance(inner, ast.Compare) else read
 
 
 def _given(base: ast.Name | ast.Attribute, function: FunctionNode, ctx: Context) -> ast.expr | None:
