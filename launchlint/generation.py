@@ -26,7 +26,7 @@ def guards_of_generation(ctx: Context, function: FunctionNode | None, line: int)
         if _is_one_time_step(test):
             yield Guard("lower", "in one of all time steps only")
     if ctx.function.per == GENERATION and turns is not None:
-        if not any(loop.lineno == first for loop in ctx.loops() for first, _ in turns):
+        if not any(loop.lineno == first for loop in ctx.loops() for first, _ in turns) and not any(_takes_steps(each) for each in ctx.loops()):
             yield Guard("lower", "outside the loop over time steps, once for a whole generation")
         return
     around = [loop for loop in ctx.loops() if isinstance(loop, (ast.For, ast.AsyncFor, ast.While))]
@@ -53,6 +53,11 @@ def _is_one_time_step(test: ast.expr) -> bool:
             return bool(_TIME_STEPS.search(text_of(count)))
         case _:
             return False
+
+
+def _takes_steps(loop: Loop) -> bool:
+    """True for a loop over tokens that stands in a pipeline beside the one over time steps: `logits = self.decode_step(token)`."""
+    return any(last_name(call.func).endswith("_step") for call in loops.calls_in(loop))
 
 
 def _runs_model(loop: Loop, ctx: Context) -> bool:

@@ -17,11 +17,16 @@ from launchlint.hot import roles
 from launchlint.hot.roles import BaseRoot, Framework, Globs, Root
 from launchlint.hot.summary import IN_STEPS, IN_TRAINING, LOOP_OWNERS, MENTIONED, ONCE, RARELY, ClassSummary, FileSummary, FunctionSummary
 from launchlint.model import Heat
+from launchlint.patterns import Pattern
 
 FALLBACK_CLASSES = 3
 TRAINING = Root("it holds a training loop", "iteration")
 GENERATION = "generation"  # `per` of what runs once around a loop over tokens or over time steps
 _AROUND = 2  # calls inside one file between a function that runs once and the loop over time steps
+_WAY = 4  # calls between a pipeline and the loop over time steps in another file
+_WIDE = 500  # functions that are looked at on that way
+_PIPELINE = Pattern(r"Pipeline(Mixin)?$")
+_AT_FIRST = Pattern(r"^_?(prepare|preprocess|build|encode|postprocess)(_|$)")  # what a pipeline does ahead of its loop and behind it
 _COLD_CALLERS = 16  # callers of callers that are asked whether they run rarely
 _FUNCTIONS = 1 << 20  # more than a file holds
 _FAMILY_LIMIT = 400
@@ -112,6 +117,7 @@ class Graph:
         self._index()
         self.roots = self._find_roots()
         self._around = self._find_around()
+        self._around |= self._pipelines_around()
         self._forget_habits()
         self._late: set[tuple[int, int]] = set()  # reached only from what runs once around a loop
         self._spread()
@@ -345,8 +351,11 @@ class Graph:
             return Root(f"{function.name} runs every step, by its name", is_habit=True)
         if function.class_index >= 0 and roles.ROOT_METHOD.match(function.name):
             described = self.class_at((key[0], function.class_index))
+            once = _PIPELINE.search(described.name) and _AT_FIRST.match(function.name)
             for name in (described.name, *(base.rpartition(".")[2] for base in described.bases)):
                 if roles.ROOT_CLASS.search(name):
+                    if once:
+                        return Root(f"{function.name} of {_article(described.name)} runs once for a generation", GENERATION)
                     return Root(f"{function.name} of {_article(name)} runs every step, by convention", is_habit=True)
         return None
 
@@ -365,6 +374,38 @@ class Graph:
                 around |= {index for index, function in enumerate(file.functions) if _calls_once(function, names)}
             found |= {(number, index) for index in around}
         return found
+
+    def _pipelines_around(self) -> set[tuple[int, int]]:
+        """The way from a pipeline, by the name of its class, to a loop over time steps in another file: so large a part of the work
+        stands there that what a pipeline does beside it runs once."""
+        found: set[tuple[int, int]] = set()
+        for key in self.roots if self._around else ():
+            function = self.function(key)
+            if function.class_index >= 0 and key not in self._around and _PIPELINE.search(self.class_at((key[0], function.class_index)).name):
+                found |= self._way_around(key)
+        return found
+
+    def _way_around(self, start: tuple[int, int]) -> set[tuple[int, int]]:
+        """The functions on the shortest ways from one to those around a loop over time steps; nothing where there is none nearby."""
+        before: dict[tuple[int, int], tuple[int, int] | None] = {start: None}
+        ring, found = [start], set[tuple[int, int]]()
+        for _ in range(_WAY):
+            following: list[tuple[int, int]] = []
+            for key in ring:
+                for target, kind in self._edges(key):
+                    if kind == "call" and target not in before:
+                        before[target] = key
+                        (found.add if target in self._around else following.append)(target)
+            if found or len(before) > _WIDE:
+                break
+            ring = following
+        passed: set[tuple[int, int]] = set()
+        for end in found:
+            step = before[end]
+            while step is not None:
+                passed.add(step)
+                step = before[step]
+        return passed
 
     def _forget_habits(self) -> None:
         """Take out roots by habit whose callers, as far as their file shows them, all run once around a loop: `prepare_rows` that a
@@ -808,7 +849,8 @@ class Graph:
     def _per(self, key: tuple[int, int]) -> str:
         """How often a hot function runs."""
         if key in self._late or self._runs_once(key):
-            return GENERATION
+            steps = any(self.function(step).name.endswith("_step") for step in self.way(key))
+            return "step" if steps else GENERATION  # `decode_step`, of another loop than the one that is known
         root = self.root_of(key)
         return root.per if root is not None and root.per != GENERATION else "step"
 
