@@ -18,6 +18,7 @@ from launchlint import suppress
 from launchlint.alternatives import fallback_definitions
 from launchlint.context import SiteContext
 from launchlint.conversions import guards_of_conversions
+from launchlint.files import guards_of_files
 from launchlint.generation import guards_of_generation
 from launchlint.guards import (
     Guard,
@@ -413,7 +414,8 @@ class _FileCheck:
         is_upload = rule.meta.group == _UPLOADS
         converted = guards_of_conversions(outcome.node, site.frame, context.scope.node, site.statement.lineno) if is_upload else ()
         before = guards_before(outcome.node, site.statement)
-        dead = itertools.chain(self._dead(context), self._doubted(context), guards_of_validation(site.frame, context.scope.node))
+        files = guards_of_files(context.scope.node, self.found.names)
+        dead = itertools.chain(self._dead(context), self._doubted(context), guards_of_validation(site.frame, context.scope.node), files)
         said_of_it = (around, before, earlier, unwatched, of_function, around_tokens, switches, built, said, converted, elsewhere, dead)
         for guard in itertools.chain(*said_of_it):
             if guard.effect == "allow":

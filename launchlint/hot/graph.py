@@ -381,7 +381,8 @@ class Graph:
         found: set[tuple[int, int]] = set()
         for key in self.roots if self._around else ():
             function = self.function(key)
-            if function.class_index >= 0 and key not in self._around and _PIPELINE.search(self.class_at((key[0], function.class_index)).name):
+            owner = self.class_at((key[0], function.class_index)).name if function.class_index >= 0 else ""
+            if key not in self._around and _PIPELINE.search(owner):
                 found |= self._way_around(key)
         return found
 
@@ -848,7 +849,9 @@ class Graph:
 
     def _per(self, key: tuple[int, int]) -> str:
         """How often a hot function runs."""
-        if key in self._late or self._runs_once(key):
+        if self._runs_once(key):
+            return GENERATION
+        if key in self._late:
             steps = any(self.function(step).name.endswith("_step") for step in self.way(key))
             return "step" if steps else GENERATION  # `decode_step`, of another loop than the one that is known
         root = self.root_of(key)
