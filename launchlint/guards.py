@@ -40,6 +40,7 @@ _ONCE = re.compile(
 _UNDONE = re.compile(r"(un|not_?)(initiali[sz]ed|built|loaded|set|prepared)|(^|_)(is_)?first(_|$)|needs?_(init|setup|build)|(^|_)lazy")
 _SIZE = re.compile(r"height|width|(^|_)[hw]$|size|resolution|grid|device|dtype")
 _TERM = re.compile(r"weight|scale|coef|lambda|alpha|beta|gamma|prob|ratio|dropout")
+_FIRST = re.compile(r"(^|[\W_])is_first_(step|chunk|token|iteration|call|frame|forward)$")
 _INFINITE = re.compile(
     r"(^|\W)(isnan|isinf)\(|not [\w.]*isfinite\(|"
     r"(^|\W)(\w+_)?(nans?|infs?)(_mask|_rows)?\.(any|sum)\(|(^|\W)(has|any|is)_(nan|inf)s?$"
@@ -257,6 +258,8 @@ def _branch(node: ast.If | ast.IfExp, part: str, outer: Frame | None) -> Guard |
         return Guard("lower", f"for installations without `{_shorten(text)}`")
     if negated:
         return None
+    if _FIRST.search(text) and not isinstance(test, ast.Compare):
+        return Guard("lower", f"only in the first of all steps (`{_shorten(text)}`)")
     if _CAPTURE.search(text):
         return Guard("mute", f"only while a graph is captured (`{_shorten(text)}`)")
     if _RARE.search(text):

@@ -261,6 +261,12 @@ KEPT = {
                 return x + torch.tensor(rows, device=device)
             return x
         """,
+    "the first of all steps": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device, is_first_step: bool):
+            if is_first_step:
+                x = x + torch.tensor(rows, device=device)
+            return x
+        """,
     "a term that is switched off": """
         def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
             if self.loss_weight == 0.0:
@@ -296,6 +302,12 @@ EVERY_STEP = {
         def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
             if self.finance_rows.any():
                 return x + torch.tensor(rows, device=device)  #>
+            return x
+        """,
+    "all steps but the first": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device, is_first_step: bool):
+            if not is_first_step:
+                x = x + torch.tensor(rows, device=device)  #>
             return x
         """,
     "a term that is counted": """
