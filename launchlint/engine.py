@@ -41,6 +41,7 @@ from launchlint.scan import Interest, Scan, Scope, Site, Wanted, decorator_names
 from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
 from launchlint.spent import Spent, stage_of
+from launchlint.tracing import guards_of_tracing
 from launchlint.trees import walk
 from launchlint.validation import guards_of_validation
 from launchlint.values.callers import CallSites, FileCallers
@@ -414,7 +415,7 @@ class _FileCheck:
         is_upload = rule.meta.group == _UPLOADS
         converted = guards_of_conversions(outcome.node, site.frame, context.scope.node, site.statement.lineno) if is_upload else ()
         before = guards_before(outcome.node, site.statement)
-        files = guards_of_files(context.scope.node, self.found.names)
+        files = itertools.chain(guards_of_files(context.scope.node, self.found.names), guards_of_tracing(site.frame, context.scope.node))
         dead = itertools.chain(self._dead(context), self._doubted(context), guards_of_validation(site.frame, context.scope.node), files)
         said_of_it = (around, before, earlier, unwatched, of_function, around_tokens, switches, built, said, converted, elsewhere, dead)
         for guard in itertools.chain(*said_of_it):

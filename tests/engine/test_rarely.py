@@ -261,6 +261,13 @@ KEPT = {
                 return x + torch.tensor(rows, device=device)
             return x
         """,
+    "a size that is no number": """
+        def forward(self, x: torch.Tensor, device: torch.device):
+            d: int = x.shape[-1]
+            if not isinstance(d, int):
+                x = x + torch.tensor([d, 1], device=device)
+            return x if isinstance(d, int) else x + torch.tensor([d, 2], device=device)
+        """,
     "the first of all steps": """
         def forward(self, x: torch.Tensor, rows: list[int], device: torch.device, is_first_step: bool):
             if is_first_step:
@@ -303,6 +310,12 @@ EVERY_STEP = {
             if self.finance_rows.any():
                 return x + torch.tensor(rows, device=device)  #>
             return x
+        """,
+    "what is given may be a number or not": """
+        def forward(self, x: torch.Tensor, d, rows: list[int], device: torch.device):
+            if isinstance(d, int):
+                return x
+            return x if isinstance(d, int) else x + torch.tensor(rows, device=device)  #>
         """,
     "all steps but the first": """
         def forward(self, x: torch.Tensor, rows: list[int], device: torch.device, is_first_step: bool):
