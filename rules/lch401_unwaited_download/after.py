@@ -115,7 +115,7 @@ def _of_call(node: ast.Call, ctx: Context) -> str:
     name = last_name(node.func)
     if name == "to" and uploads.destination(node, ctx) is Device.HOST and not uploads.is_non_blocking(node, ctx):
         read = reads.operand(node, ctx)
-        if read is not None and ctx.value(read).is_tensor and ctx.value(read).device is not Device.HOST:
+        if read is not None and (ctx.value(read).is_unknown or ctx.value(read).device is not Device.HOST):
             return "wait"  # of the same stream, behind the copy that is asked about
     if _WAITS.search(name):
         read = reads.operand(node, ctx)
