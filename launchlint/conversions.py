@@ -57,13 +57,15 @@ def _asked(test: ast.expr, part: str) -> str:
 
 
 def _asked_for_list(test: ast.expr, part: str, function: FunctionNode | None) -> str:
-    """The name of which a branch knows that it holds a list, of a parameter that is announced as a tensor or a list."""
+    """The name of which a branch knows that it holds a list, of a parameter that is announced as a tensor or a list. One that may be
+    a text as well is what requests bring, and they bring lists."""
     match test:
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=asked), kind]) if part == "body" and _only_lists(kind):
             arguments = function.args if function is not None else None
             for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs) if arguments is not None else ():
                 if item.arg == asked and item.annotation is not None:
-                    return asked if any(dotted(each).rpartition(".")[2] == "Tensor" for each in _names(item.annotation)) else ""
+                    names = {dotted(each).rpartition(".")[2] for each in _names(item.annotation)}
+                    return asked if "Tensor" in names and "str" not in names else ""
     return ""
 
 
@@ -72,6 +74,6 @@ def _names(annotation: ast.expr) -> Iterator[ast.expr]:
 
 
 def _only_lists(kind: ast.expr) -> bool:
-    """`(list, tuple)`: what a caller may give in place of a tensor."""
+    """`(list, tuple)`: what a caller may give in place of a tensor; a number comes as often as not from the configuration."""
     kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
-    return all(dotted(part) in ("list", "tuple", "int", "float", "set") for part in kinds)
+    return all(dotted(part) in ("list", "tuple") for part in kinds)

@@ -58,6 +58,7 @@ _COLD = Verdict(Heat.COLD, "device code")
 _UNKNOWN = Verdict(Heat.NOTHING, "not part of a function")
 _UPLOADS = "uploads"
 _LAUNCHES = "launches"
+_READS = "reads"
 REPLACING = Pattern(r"use_\w*_implementation$|use_kernel\w*$|\w*_from_hub$|register_\w*_implementation$")
 COMPILING = Pattern(r"(^|_)torch_compile$|^torch\.compile$")
 CLOSER_FILES = 50  # below, functions with a finding are looked at again with what unchecked modules of the package say
@@ -405,7 +406,9 @@ class _FileCheck:
         unwatched = guards_of_debug_mode(context.scope.node, site.statement.lineno)
         lowered = ""
         inside = context.scope
-        of_function = itertools.chain(self._replaced(inside), self._fallback(inside), self._compiled(rule, inside), _for_host(rule, inside))
+        of_function = itertools.chain(
+            self._replaced(inside), self._fallback(inside), self._compiled(rule, inside), _for_host(rule, inside, self.found.functions)
+        )
         owner = context.scope.owner
         switches = guards_of_switches(site.frame, owner.methods.get("__init__"), owner.stores) if owner is not None else ()
         built = guards_of_constructor(owner.methods.get("__init__")) if owner is not None else ()
@@ -620,9 +623,14 @@ def _says_more(one: _Candidate, other: _Candidate) -> bool:
     return (one.confidence, other.rule.meta.code) > (other.confidence, one.rule.meta.code)
 
 
-def _for_host(rule: Rule, scope: Scope) -> Iterator[Guard]:
-    """`def gather_cpu(...)`: the implementation for the host launches nothing."""
-    if rule.meta.group == _LAUNCHES and scope.node is not None and scope.node.name.endswith("_cpu"):
+def _for_host(rule: Rule, scope: Scope, functions: Mapping[str, FunctionNode]) -> Iterator[Guard]:
+    """`def gather_cpu(...)`: the implementation for the host launches nothing, and where another one stands beside it, it is given
+    what lives on the host. Alone it may well be what copies to the host."""
+    if scope.node is None or not scope.node.name.endswith("_cpu"):
+        return
+    stem = scope.node.name.removesuffix("_cpu")
+    beside = any(name.startswith(stem) and name != scope.node.name for name in functions)
+    if rule.meta.group == _LAUNCHES or (rule.meta.group == _READS and beside):
         yield Guard("lower", f"`{scope.node.name}` is for the host, by its name")
 
 

@@ -26,6 +26,8 @@ _AROUND = 2  # calls inside one file between a function that runs once and the l
 _WAY = 4  # calls between a pipeline and the loop over time steps in another file
 _WIDE = 500  # functions that are looked at on that way
 _PIPELINE = Pattern(r"Pipeline(Mixin)?$")
+_TRANSFORMS = Pattern(r"(^|/)transforms/")
+_EVALUATOR = Pattern(r"Evaluator\w*$|Evaluation$")
 _AT_FIRST = Pattern(r"^_?(prepare|preprocess|build|encode|postprocess)(_|$)")  # what a pipeline does ahead of its loop and behind it
 _COLD_CALLERS = 16  # callers of callers that are asked whether they run rarely
 _FUNCTIONS = 1 << 20  # more than a file holds
@@ -342,10 +344,10 @@ class Graph:
 
     def _root_by_convention(self, key: tuple[int, int], function: FunctionSummary) -> Root | None:
         if function.training_lines and function.parent_index < 0 and function.name not in LOOP_OWNERS:
-            return TRAINING
+            return None if self._evaluates(key, function) else TRAINING
         if function.name in LOOP_OWNERS and not function.training_lines:
             return None  # hands the loop to somebody else
-        if function.parent_index >= 0:
+        if function.parent_index >= 0 or (function.class_index >= 0 and self._transforms_data(key[0], function.class_index)):
             return None
         if roles.ROOT_FUNCTION.match(function.name):
             return Root(f"{function.name} runs every step, by its name", is_habit=True)
@@ -358,6 +360,14 @@ class Graph:
                         return Root(f"{function.name} of {_article(described.name)} runs once for a generation", GENERATION)
                     return Root(f"{function.name} of {_article(name)} runs every step, by convention", is_habit=True)
         return None
+
+    def _transforms_data(self, file: int, owner: int) -> bool:
+        """True for a class of a folder of transforms that is no module: it changes samples while they are loaded."""
+        return _TRANSFORMS.search(self.files[file].path) is not None and not self.is_module((file, owner))
+
+    def _evaluates(self, key: tuple[int, int], function: FunctionSummary) -> bool:
+        """True for a loop over a loader that measures what another has trained, by the name of its class."""
+        return function.class_index >= 0 and bool(_EVALUATOR.search(self.class_at((key[0], function.class_index)).name))
 
     # ---------------------------------------------------------------- walk
 
@@ -891,6 +901,8 @@ class Graph:
         if roles.HOT_NAME.match(function.name):
             if caller := self._only_cold_callers(key):
                 return Verdict(Heat.COLD, f"only {caller} calls it")
+            if function.class_index >= 0 and self._transforms_data(key[0], function.class_index):
+                return Verdict(Heat.NOTHING, f"{function.name} sounds like a step, but transforms change samples while they are loaded")
             if roles.measures(self.files[key[0]].path, self.files[key[0]].module):
                 return Verdict(Heat.NOTHING, f"{function.name} sounds like a step, but what only measures is called in validation")
             if caller := self._only_around_loops(key):

@@ -10,6 +10,7 @@ from launchlint import loops, uploads
 from launchlint.model import Level, Meta, Policy
 from launchlint.names import dotted, last_name
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence, may_index_by_data
+from launchlint.trees import walk
 from launchlint.values import Device, Kind, Value
 from launchlint.values.conventions import value_of_name
 from launchlint.values.value import NOTHING
@@ -67,8 +68,10 @@ def check(node: ast.Subscript, ctx: Context) -> Iterator[Outcome]:
 
 def _is_tuple(index: ast.expr, ctx: Context) -> bool:
     """A parameter that is announced as a tuple, or a name that is only ever bound to `tuple(...)`."""
+    if isinstance(index, ast.BinOp):  # `(...,) + (None,) * n`
+        return any(isinstance(part, ast.Tuple) for part in walk(index))
     if not isinstance(index, ast.Name):
-        return isinstance(index, ast.Call) and dotted(index.func) == "tuple"
+        return _is_call_of_tuple(index)
     given = loops.parameter(ctx, index.id)
     if given is not None and given.annotation is not None:
         return any(last_name(part) in ("Tuple", "tuple") for part in _alternatives(given.annotation))

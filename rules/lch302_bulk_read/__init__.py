@@ -26,6 +26,7 @@ rule = Rule(
 
 _ANSWERS = ("forward", "__call__", "predict", "infer")
 _SESSION = Pattern(r"(^|_)(session|sess|interpreter|runtime)$")
+_REMOTE = ("remote", "rpc", "rpc_method")
 _RUNS = ("run", "infer", "invoke", "predict")
 _MESSAGE = "the tensor is copied to the host, which waits for everything queued before it"
 
@@ -49,6 +50,9 @@ def check_method(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         return
     if method == "cpu" and _feeds_host_runtime(read, ctx):
         yield Silence(node, "the results are arrays of the host, so what computes them takes such arrays")
+        return
+    if method == "cpu" and _answers_driver(ctx):
+        yield Silence(node, "what a worker returns to its driver travels through the host")
         return
     if method == "cpu" and _feeds_session(node, ctx):
         yield Silence(node, "a session of another runtime takes arrays of the host")
@@ -88,6 +92,21 @@ def _feeds_host_runtime(read: ast.expr, ctx: Context) -> bool:
     parameters = {argument.arg for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
     gives_arrays = any(last_name(part) == "ndarray" for part in walk(function.returns))
     return gives_arrays and isinstance(read, ast.Name) and read.id in parameters
+
+
+def _answers_driver(ctx: Context) -> bool:
+    """True for what a method returns that is registered for calls from another process: `@register(dispatch_mode=...)`, `@ray.remote`."""
+    function = ctx.function.node
+    if function is None or not isinstance(ctx.statement, ast.Return):
+        return False
+    for decorator in function.decorator_list:
+        match decorator:
+            case ast.Call(func=called, keywords=keywords):
+                if last_name(called) in _REMOTE or any(item.arg == "dispatch_mode" for item in keywords):
+                    return True
+            case ast.Name() | ast.Attribute() if last_name(decorator) in _REMOTE:
+                return True
+    return False
 
 
 def _feeds_session(node: ast.expr, ctx: Context) -> bool:

@@ -268,6 +268,15 @@ KEPT = {
                 x = x + torch.tensor([d, 1], device=device)
             return x if isinstance(d, int) else x + torch.tensor([d, 2], device=device)
         """,
+    "a property that is kept by a decorator of the project": """
+        def forward(self, x: torch.Tensor):
+            return x + self.scales
+
+        @property
+        @memory.cached(name="scales")
+        def scales(self):
+            return torch.tensor([1, 2], device="cuda")
+        """,
     "the first of all steps": """
         def forward(self, x: torch.Tensor, rows: list[int], device: torch.device, is_first_step: bool):
             if is_first_step:
