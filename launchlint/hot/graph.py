@@ -27,7 +27,7 @@ _WAY = 4  # calls between a pipeline and the loop over time steps in another fil
 _WIDE = 500  # functions that are looked at on that way
 _PIPELINE = Pattern(r"Pipeline(Mixin)?$")
 _TRANSFORMS = Pattern(r"(^|/)transforms/")
-_EVALUATOR = Pattern(r"Evaluator\w*$|Evaluation$")
+_EVALUATOR = Pattern(r"Evaluator\w*$|Evaluation$|Validator$")
 _AT_FIRST = Pattern(r"^_?(prepare|preprocess|build|encode|postprocess)(_|$)")  # what a pipeline does ahead of its loop and behind it
 _COLD_CALLERS = 16  # callers of callers that are asked whether they run rarely
 _FUNCTIONS = 1 << 20  # more than a file holds
@@ -119,8 +119,11 @@ class Graph:
         self._index()
         self.roots = self._find_roots()
         self._around = self._find_around()
-        self._around |= self._pipelines_around()
+        pipelines = self._pipelines_around()
+        self._around |= pipelines
         self._forget_habits()
+        if pipelines:
+            self._forget_parts_of_pipelines()
         self._late: set[tuple[int, int]] = set()  # reached only from what runs once around a loop
         self._spread()
 
@@ -432,6 +435,26 @@ class Graph:
                     if callers and all((number, caller) in once and _calls_once(functions[caller], {name}) for caller in callers):
                         once.add((number, index))
                         self.roots.pop((number, index), None)
+
+    def _forget_parts_of_pipelines(self) -> None:
+        """The same across files: `forward_prefix` of a model that only pipelines call, ahead of their time steps."""
+        once = self._around | {key for key, root in self.roots.items() if root.per == GENERATION}
+        habits = [key for key, root in self.roots.items() if root.is_habit and self.function(key).name not in GENERIC]
+        for _ in range(_AROUND):
+            for key in habits:
+                if key in self.roots and self._only_once_called(key, once):
+                    once.add(key)
+                    del self.roots[key]
+
+    def _only_once_called(self, key: tuple[int, int], once: set[tuple[int, int]]) -> bool:
+        """True if something calls a function, and all that call it by its name run once and do so outside their loops."""
+        name = self.function(key).name
+        callers = [caller for caller in self.calling(name, MANY_CALLERS) or () if caller != key]
+        for caller in callers:
+            flags = [flags for spelled, flags in self.function(caller).calls if spelled.rpartition(".")[2] == name]
+            if caller not in once or any(each & (IN_STEPS | IN_TRAINING | MENTIONED) for each in flags):
+                return False
+        return bool(callers)
 
     def _runs_once(self, key: tuple[int, int]) -> bool:
         """True for a function that runs once around a loop over tokens or over time steps."""
@@ -901,6 +924,8 @@ class Graph:
         if roles.HOT_NAME.match(function.name):
             if caller := self._only_cold_callers(key):
                 return Verdict(Heat.COLD, f"only {caller} calls it")
+            if self._evaluates(key, function):
+                return Verdict(Heat.NOTHING, f"{function.name} sounds like a step, but what only measures is called in validation")
             if function.class_index >= 0 and self._transforms_data(key[0], function.class_index):
                 return Verdict(Heat.NOTHING, f"{function.name} sounds like a step, but transforms change samples while they are loaded")
             if roles.measures(self.files[key[0]].path, self.files[key[0]].module):

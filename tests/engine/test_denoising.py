@@ -121,7 +121,8 @@ class ActionPipeline(nn.Module):
 
     def run(self, ids: torch.Tensor, prompts: list[int], device: torch.device):
         self.sampler.write(ids, 8, device)
-        return self.sampler.sample(ids, torch.tensor(prompts, device=device), device)
+        rows = self.model.forward_prefix(prompts, device) + self.model.forward_rows(prompts, device)
+        return self.sampler.sample(ids, rows, device)
 """
 
 SAMPLING = """\
@@ -150,9 +151,14 @@ class Sampler:
 
 
 def test_a_pipeline_whose_loop_stands_in_another_file(tmp_path: Path) -> None:
-    check(tmp_path / "apart", {"entry.py": ENTRY, "sampling.py": SAMPLING})
+    model = (
+        "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward_prefix(self, rows: list[int], device: torch.device):\n"
+        "        return torch.tensor(rows, device=device)\n\n    def forward_rows(self, rows: list[int], device: torch.device):\n"
+        "        return torch.tensor(rows, device=device)  #>\n\n    def forward(self, rows: list[int], device: torch.device):\n"
+        "        return self.forward_rows(rows, device)\n"
+    )
+    check(tmp_path / "apart", {"entry.py": ENTRY, "sampling.py": SAMPLING, "model.py": model})
     often = ENTRY.replace("ActionPipeline", "ActionHead").replace("device=device)\n        return", "device=device)  #>\n        return")
-    often = often.replace("torch.tensor(prompts, device=device), device)", "torch.tensor(prompts, device=device), device)  #>")
     check(tmp_path / "head", {"entry.py": often, "sampling.py": SAMPLING})
 
 
