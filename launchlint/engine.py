@@ -18,6 +18,7 @@ from launchlint import suppress
 from launchlint.alternatives import fallback_definitions
 from launchlint.context import SiteContext
 from launchlint.conversions import guards_of_conversions
+from launchlint.files import guards_of_files
 from launchlint.generation import guards_of_generation
 from launchlint.guards import (
     ALLOW_CONTEXTS,
@@ -42,6 +43,7 @@ from launchlint.scan import Interest, Scan, Scope, Site, Wanted, decorator_names
 from launchlint.settings import Settings
 from launchlint.source import Source, SourceError
 from launchlint.spent import Spent, stage_of
+from launchlint.tracing import guards_of_tracing
 from launchlint.trees import walk
 from launchlint.validation import guards_of_validation
 from launchlint.values.callers import CallSites, FileCallers
@@ -412,7 +414,7 @@ class _FileCheck:
             self._fallback(inside),
             self._allowed_by_callers(inside),
             self._compiled(rule, inside),
-            _for_host(rule, inside),
+            _for_host(rule, inside, self.found.functions),
         )
         owner = context.scope.owner
         switches = guards_of_switches(site.frame, owner.methods.get("__init__"), owner.stores) if owner is not None else ()
@@ -424,7 +426,8 @@ class _FileCheck:
         is_upload = rule.meta.group == _UPLOADS
         converted = guards_of_conversions(outcome.node, site.frame, context.scope.node, site.statement.lineno) if is_upload else ()
         before = guards_before(outcome.node, site.statement)
-        dead = itertools.chain(self._dead(context), self._doubted(context), guards_of_validation(site.frame, context.scope.node))
+        files = itertools.chain(guards_of_files(context.scope.node, self.found.names), guards_of_tracing(site.frame, context.scope.node))
+        dead = itertools.chain(self._dead(context), self._doubted(context), guards_of_validation(site.frame, context.scope.node), files)
         own = (Guard("lower", outcome.doubt),) if outcome.doubt else ()
         of_place = (own, around, before, earlier, unwatched, around_tokens, said, converted, elsewhere, dead)
         for guard in itertools.chain(*of_place, of_function, switches, built):
@@ -657,9 +660,14 @@ def _says_more(one: _Candidate, other: _Candidate) -> bool:
     return (one.confidence, other.rule.meta.code) > (other.confidence, one.rule.meta.code)
 
 
-def _for_host(rule: Rule, scope: Scope) -> Iterator[Guard]:
-    """`def gather_cpu(...)`: the implementation for the host launches nothing."""
-    if rule.meta.group == _LAUNCHES and scope.node is not None and scope.node.name.endswith("_cpu"):
+def _for_host(rule: Rule, scope: Scope, functions: Mapping[str, FunctionNode]) -> Iterator[Guard]:
+    """`def gather_cpu(...)`: the implementation for the host launches nothing, and where another one stands beside it, it is given
+    what lives on the host. Alone it may well be what copies to the host."""
+    if scope.node is None or not scope.node.name.endswith("_cpu"):
+        return
+    stem = scope.node.name.removesuffix("_cpu")
+    beside = any(name.startswith(stem) and name != scope.node.name for name in functions)
+    if rule.meta.group == _LAUNCHES or (rule.meta.group == _READS and beside):
         yield Guard("lower", f"`{scope.node.name}` is for the host, by its name")
 
 

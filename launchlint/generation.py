@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from launchlint import loops
 from launchlint.guards import Guard, text_of
 from launchlint.hot import GENERATION
+from launchlint.hot.denoising import walks_time_steps
 from launchlint.hot.summary import LOOP_OWNERS
 from launchlint.names import last_name
 from launchlint.rule import Context, FunctionNode, Loop
@@ -26,7 +27,7 @@ def guards_of_generation(ctx: Context, function: FunctionNode | None, line: int)
         if _is_one_time_step(test):
             yield Guard("lower", "in one of all time steps only")
     if ctx.function.per == GENERATION and turns is not None:
-        if not any(loop.lineno == first for loop in ctx.loops() for first, _ in turns):
+        if not any(loop.lineno == first for loop in ctx.loops() for first, _ in turns) and not any(map(_takes_steps, ctx.loops())):
             yield Guard("lower", "outside the loop over time steps, once for a whole generation")
         return
     around = [loop for loop in ctx.loops() if isinstance(loop, (ast.For, ast.AsyncFor, ast.While))]
@@ -53,6 +54,13 @@ def _is_one_time_step(test: ast.expr) -> bool:
             return bool(_TIME_STEPS.search(text_of(count)))
         case _:
             return False
+
+
+def _takes_steps(loop: Loop) -> bool:
+    """True for a loop over tokens that stands in a pipeline beside the one over time steps: `logits = self.decode_step(token)`."""
+    if any(isinstance(node, ast.For) and walks_time_steps(node) for node in loops.nodes_in(loop)):
+        return False  # a loop over clips, each a whole generation
+    return any(last_name(call.func).endswith("_step") for call in loops.calls_in(loop))
 
 
 def _runs_model(loop: Loop, ctx: Context) -> bool:

@@ -40,7 +40,12 @@ _ONCE = re.compile(
 _UNDONE = re.compile(r"(un|not_?)(initiali[sz]ed|built|loaded|set|prepared)|(^|_)(is_)?first(_|$)|needs?_(init|setup|build)|(^|_)lazy")
 _SIZE = re.compile(r"height|width|(^|_)[hw]$|size|resolution|grid|device|dtype")
 _MAKES = re.compile(r"^_*(build|create|make|init|capture|compute|prepare|allocate|register)(_|$)")
-_INFINITE = re.compile(r"(^|\W)(isnan|isinf)\(|not [\w.]*isfinite\(")
+_TERM = re.compile(r"weight|scale|coef|lambda|alpha|beta|gamma|prob|ratio|dropout")
+_FIRST = re.compile(r"(^|[\W_])is_first_(step|chunk|token|iteration|call|frame|forward)$")
+_INFINITE = re.compile(
+    r"(^|\W)(isnan|isinf)\(|not [\w.]*isfinite\(|"
+    r"(^|\W)(\w+_)?(nans?|infs?)(_mask|_rows)?\.(any|sum)\(|(^|\W)(has|any|is)_(nan|inf)s?$"
+)
 _PER_REQUEST = re.compile(r"(?<![a-z])(req|request|rid|uid|uuid|session|seq_id|sequence_id)", re.I)
 _COUNTER = re.compile(r"step|iter|epoch|batch_idx|count|tick", re.I)
 _PERIOD = re.compile(r"interval|every|period|freq|log_steps|logging_steps|steps_per")
@@ -254,6 +259,8 @@ def _branch(node: ast.If | ast.IfExp, part: str, outer: Frame | None) -> Guard |
     if (empty := _nothing_there(node, test, negated)) and not _is_walked(test, outer):
         return Guard("lower", empty)
     text = text_of(test)
+    if not negated and isinstance(node, ast.If) and (term := _switched_off(test, node.body)):
+        return Guard("lower", f"only when `{_shorten(term)}` switches it off")
     if (_INFINITE.search(text) and not negated) or (negated and text.endswith(")") and re.match(r"[\w.]*isfinite\(", text)):
         return Guard("lower", f"only for numbers that are not finite (`{_shorten(text)}`)")
     if _is_periodic(test, text) and not negated:
@@ -266,6 +273,8 @@ def _branch(node: ast.If | ast.IfExp, part: str, outer: Frame | None) -> Guard |
         return Guard("lower", f"for installations without `{_shorten(text)}`")
     if negated:
         return None
+    if _FIRST.search(text) and not isinstance(test, ast.Compare):
+        return Guard("lower", f"only in the first of all steps (`{_shorten(text)}`)")
     if _CAPTURE.search(text):
         return Guard("mute", f"only while a graph is captured (`{_shorten(text)}`)")
     if _RARE.search(text):
@@ -292,6 +301,15 @@ def _nothing_there(node: ast.If | ast.IfExp, test: ast.expr, negated: bool) -> s
         case _:
             return ""
     return f"only without any of `{_shorten(text_of(held))}`" if negated else ""
+
+
+def _switched_off(test: ast.expr, body: list[ast.stmt]) -> str:
+    """`if self.loss_scale == 0.0: return torch.tensor(0.0)`: a term that the configuration leaves out."""
+    match test, body:
+        case ast.Compare(left=ast.Attribute(attr=name) as term, ops=[ast.Eq()], comparators=[ast.Constant(value=0)]), [ast.Return()]:
+            return text_of(test) if dotted(term).startswith("self.") and _TERM.search(name) else ""
+        case _:
+            return ""
 
 
 def _is_walked(test: ast.expr, frame: Frame | None) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from launchlint.facts import torch_operations
-from launchlint.names import last_name
+from launchlint.names import dotted, last_name
 from launchlint.patterns import Pattern
 from launchlint.rule import Context, Loop
 from launchlint.trees import children, walk
@@ -228,6 +228,40 @@ def _is_read_first(name: str, loop: ast.For | ast.While, store: ast.stmt) -> boo
     return True
 
 
+def reads_what_it_stored(target: ast.Subscript, loop: Loop) -> bool:
+    """True where a turn computes with the row that the turn before stored (`last = table[t - 1]`, then `table[t] = f(last)`): such
+    turns cannot be joined. A row that is only added to is a running sum, which one `cumsum` makes."""
+    turned = turned_names(loop)
+    spelled = dotted(target.value)
+    if not spelled or not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
+        return False
+    pending: list[tuple[ast.AST, bool]] = [(node, False) for node in loop.body]
+    while pending:
+        node, added = pending.pop()
+        match node:
+            case ast.Subscript(value=read, slice=index, ctx=ast.Load()) if dotted(read) == spelled and not added:
+                if _is_one_before(index, target.slice, turned):
+                    return True
+            case ast.Assign(targets=[ast.Subscript()], value=ast.BinOp(op=ast.Add() | ast.Sub(), left=left, right=right)):
+                pending += [(left, isinstance(left, ast.Subscript)), (right, isinstance(right, ast.Subscript))]
+                continue
+        pending += [(child, False) for child in children(node)]
+    return False
+
+
+def _is_one_before(read: ast.expr, stored: ast.expr, turned: set[str]) -> bool:
+    """`t - 1` where `t` is stored, and `t` where `t + 1` is; in one place of the index."""
+    reads = read.elts if isinstance(read, ast.Tuple) else [read]
+    stores = stored.elts if isinstance(stored, ast.Tuple) else [stored]
+    for one, other in zip(reads, stores, strict=False):
+        match one, other:
+            case ast.BinOp(left=ast.Name(id=name), op=ast.Sub(), right=ast.Constant()), ast.Name(id=same) if name == same in turned:
+                return True
+            case ast.Name(id=name), ast.BinOp(left=ast.Name(id=same), op=ast.Add(), right=ast.Constant()) if name == same in turned:
+                return True
+    return False
+
+
 def _some(expr: ast.expr, limit: int) -> Iterator[ast.AST]:
     for count, node in enumerate(walk(expr)):
         if count >= limit:
@@ -282,6 +316,9 @@ def heavy_call(loop: Loop, ctx: Context) -> ast.Call | None:
             case ast.Attribute(value=ast.Name(id="self"), attr=held) as called:
                 if ctx.value(called).kind is Kind.OBJECT or _is_held(held, ctx):
                     return call
+            case ast.Attribute(value=ast.Subscript(value=ast.Attribute(value=ast.Name(id="self")))) if operation is None:
+                if not _NO_PART.search(name) and any(ctx.value(argument).is_tensor for argument in call.args):
+                    return call  # self.index[i].search(x)
             case ast.Attribute(value=ast.Attribute(value=ast.Name(id="self"), attr=holder)) if holder in _MODELS:
                 if not _NO_PART.search(name) and any(ctx.value(argument).is_tensor for argument in call.args):
                     return call  # self.model.connector(x)

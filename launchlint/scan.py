@@ -35,7 +35,15 @@ KERNEL_ROOTS = frozenset(
 )  # fmt: skip
 KERNEL_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+(?:cutlass|tilelang|quack|nvidia\.cutlass)\b", re.MULTILINE)
 KERNEL_LIBRARIES = ("cutlass", "tilelang", "quack")
-CACHES = frozenset({"lru_cache", "cache", "cached_property", "functools.lru_cache", "functools.cache", "functools.cached_property"})
+CACHES = frozenset({"cache", "cached", "memoize", "memoized", "functools.cache"})
+_CACHES_AT_THE_END = ("lru_cache", "cached_property", ".cached", ".memoize", ".cachedmethod")
+
+
+
+def is_cache(decorator: str) -> bool:
+    """True for a decorator that keeps what a function or a property has answered."""
+    return decorator in CACHES or decorator.endswith(_CACHES_AT_THE_END)
+
 
 _fields: dict[type[ast.AST], tuple[str, ...]] = {}
 
@@ -255,7 +263,7 @@ class _Walk:
         prefix = f"{scope.qualname}." if scope.node is not None else f"{owner.name}." if owner is not None else ""
         inner = Scope(prefix + node.name, node, owner, scope)
         inner.is_kernel = scope.is_kernel or self.kernel_file or is_kernel(node)
-        inner.is_cached = any(name in CACHES or name.endswith(("lru_cache", "cached_property")) for name in decorator_names(node))
+        inner.is_cached = any(map(is_cache, decorator_names(node)))
         if inner.is_kernel or (self.wanted is not None and not self.wanted(node)):
             self.silent.add(inner)
         self.found.scopes.append(inner)

@@ -17,11 +17,18 @@ from launchlint.hot import roles
 from launchlint.hot.roles import BaseRoot, Framework, Globs, Root
 from launchlint.hot.summary import IN_STEPS, IN_TRAINING, LOOP_OWNERS, MENTIONED, ONCE, RARELY, ClassSummary, FileSummary, FunctionSummary
 from launchlint.model import Heat
+from launchlint.patterns import Pattern
 
 FALLBACK_CLASSES = 3
 TRAINING = Root("it holds a training loop", "iteration")
 GENERATION = "generation"  # `per` of what runs once around a loop over tokens or over time steps
 _AROUND = 2  # calls inside one file between a function that runs once and the loop over time steps
+_WAY = 4  # calls between a pipeline and the loop over time steps in another file
+_WIDE = 500  # functions that are looked at on that way
+_PIPELINE = Pattern(r"Pipeline(Mixin)?$")
+_TRANSFORMS = Pattern(r"(^|/)transforms/")
+_EVALUATOR = Pattern(r"Evaluator\w*$|Evaluation$|Validator$")
+_AT_FIRST = Pattern(r"^_?(prepare|preprocess|build|encode|postprocess)(_|$)")  # what a pipeline does ahead of its loop and behind it
 _COLD_CALLERS = 16  # callers of callers that are asked whether they run rarely
 _FUNCTIONS = 1 << 20  # more than a file holds
 _FAMILY_LIMIT = 400
@@ -112,7 +119,11 @@ class Graph:
         self._index()
         self.roots = self._find_roots()
         self._around = self._find_around()
+        pipelines = self._pipelines_around()
+        self._around |= pipelines
         self._forget_habits()
+        if pipelines:
+            self._forget_parts_of_pipelines()
         self._late: set[tuple[int, int]] = set()  # reached only from what runs once around a loop
         self._spread()
 
@@ -336,19 +347,30 @@ class Graph:
 
     def _root_by_convention(self, key: tuple[int, int], function: FunctionSummary) -> Root | None:
         if function.training_lines and function.parent_index < 0 and function.name not in LOOP_OWNERS:
-            return TRAINING
+            return None if self._evaluates(key, function) else TRAINING
         if function.name in LOOP_OWNERS and not function.training_lines:
             return None  # hands the loop to somebody else
-        if function.parent_index >= 0:
+        if function.parent_index >= 0 or (function.class_index >= 0 and self._transforms_data(key[0], function.class_index)):
             return None
         if roles.ROOT_FUNCTION.match(function.name):
             return Root(f"{function.name} runs every step, by its name", is_habit=True)
         if function.class_index >= 0 and roles.ROOT_METHOD.match(function.name):
             described = self.class_at((key[0], function.class_index))
+            once = _PIPELINE.search(described.name) and _AT_FIRST.match(function.name)
             for name in (described.name, *(base.rpartition(".")[2] for base in described.bases)):
                 if roles.ROOT_CLASS.search(name):
+                    if once:
+                        return Root(f"{function.name} of {_article(described.name)} runs once for a generation", GENERATION)
                     return Root(f"{function.name} of {_article(name)} runs every step, by convention", is_habit=True)
         return None
+
+    def _transforms_data(self, file: int, owner: int) -> bool:
+        """True for a class of a folder of transforms that is no module: it changes samples while they are loaded."""
+        return _TRANSFORMS.search(self.files[file].path) is not None and not self.is_module((file, owner))
+
+    def _evaluates(self, key: tuple[int, int], function: FunctionSummary) -> bool:
+        """True for a loop over a loader that measures what another has trained, by the name of its class."""
+        return function.class_index >= 0 and bool(_EVALUATOR.search(self.class_at((key[0], function.class_index)).name))
 
     # ---------------------------------------------------------------- walk
 
@@ -366,6 +388,39 @@ class Graph:
             found |= {(number, index) for index in around}
         return found
 
+    def _pipelines_around(self) -> set[tuple[int, int]]:
+        """The way from a pipeline, by the name of its class, to a loop over time steps in another file: so large a part of the work
+        stands there that what a pipeline does beside it runs once."""
+        found: set[tuple[int, int]] = set()
+        for key in self.roots if self._around else ():
+            function = self.function(key)
+            owner = self.class_at((key[0], function.class_index)).name if function.class_index >= 0 else ""
+            if key not in self._around and _PIPELINE.search(owner):
+                found |= self._way_around(key)
+        return found
+
+    def _way_around(self, start: tuple[int, int]) -> set[tuple[int, int]]:
+        """The functions on the shortest ways from one to those around a loop over time steps; nothing where there is none nearby."""
+        before: dict[tuple[int, int], tuple[int, int] | None] = {start: None}
+        ring, found = [start], set[tuple[int, int]]()
+        for _ in range(_WAY):
+            following: list[tuple[int, int]] = []
+            for key in ring:
+                for target, kind in self._edges(key):
+                    if kind == "call" and target not in before:
+                        before[target] = key
+                        (found.add if target in self._around else following.append)(target)
+            if found or len(before) > _WIDE:
+                break
+            ring = following
+        passed: set[tuple[int, int]] = set()
+        for end in found:
+            step = before[end]
+            while step is not None:
+                passed.add(step)
+                step = before[step]
+        return passed
+
     def _forget_habits(self) -> None:
         """Take out roots by habit whose callers, as far as their file shows them, all run once around a loop: `prepare_rows` that a
         pipeline calls ahead of its time steps."""
@@ -380,6 +435,26 @@ class Graph:
                     if callers and all((number, caller) in once and _calls_once(functions[caller], {name}) for caller in callers):
                         once.add((number, index))
                         self.roots.pop((number, index), None)
+
+    def _forget_parts_of_pipelines(self) -> None:
+        """The same across files: `forward_prefix` of a model that only pipelines call, ahead of their time steps."""
+        once = self._around | {key for key, root in self.roots.items() if root.per == GENERATION}
+        habits = [key for key, root in self.roots.items() if root.is_habit and self.function(key).name not in GENERIC]
+        for _ in range(_AROUND):
+            for key in habits:
+                if key in self.roots and self._only_once_called(key, once):
+                    once.add(key)
+                    del self.roots[key]
+
+    def _only_once_called(self, key: tuple[int, int], once: set[tuple[int, int]]) -> bool:
+        """True if something calls a function, and all that call it by its name run once and do so outside their loops."""
+        name = self.function(key).name
+        callers = [caller for caller in self.calling(name, MANY_CALLERS) or () if caller != key]
+        for caller in callers:
+            flags = [flags for spelled, flags in self.function(caller).calls if spelled.rpartition(".")[2] == name]
+            if caller not in once or any(each & (IN_STEPS | IN_TRAINING | MENTIONED) for each in flags):
+                return False
+        return bool(callers)
 
     def _runs_once(self, key: tuple[int, int]) -> bool:
         """True for a function that runs once around a loop over tokens or over time steps."""
@@ -807,8 +882,11 @@ class Graph:
 
     def _per(self, key: tuple[int, int]) -> str:
         """How often a hot function runs."""
-        if key in self._late or self._runs_once(key):
+        if self._runs_once(key):
             return GENERATION
+        if key in self._late:
+            steps = any(self.function(step).name.endswith("_step") for step in self.way(key))
+            return "step" if steps else GENERATION  # `decode_step`, of another loop than the one that is known
         root = self.root_of(key)
         return root.per if root is not None and root.per != GENERATION else "step"
 
@@ -846,6 +924,10 @@ class Graph:
         if roles.HOT_NAME.match(function.name):
             if caller := self._only_cold_callers(key):
                 return Verdict(Heat.COLD, f"only {caller} calls it")
+            if self._evaluates(key, function):
+                return Verdict(Heat.NOTHING, f"{function.name} sounds like a step, but what only measures is called in validation")
+            if function.class_index >= 0 and self._transforms_data(key[0], function.class_index):
+                return Verdict(Heat.NOTHING, f"{function.name} sounds like a step, but transforms change samples while they are loaded")
             if roles.measures(self.files[key[0]].path, self.files[key[0]].module):
                 return Verdict(Heat.NOTHING, f"{function.name} sounds like a step, but what only measures is called in validation")
             if caller := self._only_around_loops(key):

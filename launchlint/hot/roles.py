@@ -55,7 +55,7 @@ COLD_NAME = Pattern(
     r"\w*_metrics?|collect_env\w*|build_(model|tokenizer|processor|dataset|data)\w*|\w*_reference|ref_\w*|\w*_ref|torch_ref\w*|naive_\w*|\w*_cpu|cpu_\w*|"
     r"finalize_load\w*|(_?prepare|_?finalize|_?process|_?pack|_?transform|_?update|_?get_packed|_?swizzle|_?pad|_?fuse|_?split|_?merge|_?permute)_weights?(_\w*)?|"
     r"_?prepare_(nv|mx)?fp[48]\w*|\w*_after_load\w*|evaluate|eval_\w*|plot\w*|visuali[sz]e\w*|pretrain|fit_tokenizer|build_pos\w*|_build_pos\w*|\w*inv_freq|\w*_native_ref|calibrat\w*|_?setup_\w*|_?compute_\w*(rope|scaling|yarn|ntk|longrope|llama3)\w*_parameters|_?generate_\w*_inputs|_?prepare_\w*(_shared_expert|preshuffle\w*)|\w+_and_export(_\w+)?|"
-    r"(_?(get|make)_)?(input_examples?|example_inputs?)|\w*_to_(onnx|trt|tensorrt|torchscript)(_\w+)?)$"
+    r"(_?(get|make)_)?(input_examples?|example_inputs?)|\w*_to_(onnx|trt|tensorrt|torchscript)(_\w+)?|apply_to_models?)$"
 )
 COLD_CLASS = Pattern(
     r"(?<!Logits)(?<!Result)(?<!Output)Processor\w*$|ProcessingInfo|DummyInputs|DataParser|Tokenizer|FeatureExtractor|Collator|Dataset|DataLoader|"

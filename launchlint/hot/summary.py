@@ -18,7 +18,7 @@ from launchlint.guards import is_kept_for_good, is_of_one_request, is_once_test,
 from launchlint.hot.denoising import walks_time_steps
 from launchlint.names import Names, dotted, last_name, spell
 from launchlint.rule import FunctionNode
-from launchlint.scan import BLOCKS, CACHES, FUNCTIONS, bodies, child_fields, decorator_names, is_kernel, is_kernel_file
+from launchlint.scan import BLOCKS, FUNCTIONS, bodies, child_fields, decorator_names, is_cache, is_kernel, is_kernel_file
 from launchlint.trees import children
 from launchlint.values.annotations import ON_HOST
 
@@ -322,7 +322,7 @@ class _Walk:
         prefix = f"{outer.qualname}." if outer else f"{summary.classes[owner].name}." if owner >= 0 else ""
         found = FunctionSummary(node.name, prefix + node.name, node.lineno, node.end_lineno or node.lineno, owner, parent, decorators)
         found.is_kernel = self.kernel_file or bool(outer and outer.is_kernel) or (bool(decorators) and is_kernel(node))
-        found.is_cached = any(name in CACHES or name.endswith(("lru_cache", "cached_property")) for name in decorators)
+        found.is_cached = any(map(is_cache, decorators))
         found.is_cached = found.is_cached or _returns_kept(node)
         arguments = node.args
         for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):

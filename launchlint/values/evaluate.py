@@ -20,6 +20,7 @@ from launchlint.values.conventions import device_of_name, device_of_string, valu
 from launchlint.values.value import (
     ARRAY,
     DTYPE,
+    HOST_KINDS,
     HOST_TEXT,
     LIST,
     NONE,
@@ -205,6 +206,10 @@ class Evaluator(ABC):
     @abstractmethod
     def function_result(self, name: str) -> Value:
         """What the file's function returns."""
+
+    @abstractmethod
+    def has_no_device(self, name: str, call: ast.Call) -> bool:
+        """True where a call of the file's function gives no device, and the function can take one from nowhere else."""
 
     @abstractmethod
     def is_class(self, name: str) -> bool:
@@ -1031,6 +1036,9 @@ class Evaluator(ABC):
         if self.is_class(name):
             return Value(Kind.OBJECT, class_name=name)
         found = self.function_result(name)
+        if found.device is Device.DEVICE and not any(value.is_tensor for value in arguments) and self.has_no_device(name, expr):
+            plain = all(value.kind in HOST_KINDS for value in arguments)
+            found = found.but(device=Device.HOST if plain else Device.UNKNOWN, pinned=False if plain else None)
         if found is NOTHING and canonical and self.outside is not None:
             found = self.outside.function(canonical)
         taken = value_of_result(name) if first.kind in (Kind.UNKNOWN, Kind.TENSOR) else NOTHING

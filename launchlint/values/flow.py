@@ -14,7 +14,7 @@ from typing import Any
 from launchlint.names import dotted, spell
 from launchlint.rule import FunctionNode
 from launchlint.scan import FUNCTIONS, ClassScope, Scan, child_fields, decorator_names
-from launchlint.trees import LEAVES, branches
+from launchlint.trees import LEAVES, branches, walk
 from launchlint.values import fields
 from launchlint.values.annotations import value_of_annotation
 from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or, is_proof_of_tensor, keyword
@@ -54,6 +54,7 @@ class Flow(Evaluator):
         self.callers = callers
         self.attributes: dict[str, Environment] = {}
         self.results: dict[FunctionNode, Value] = {}
+        self._asking: dict[FunctionNode, bool] = {}
         self._running: set[FunctionNode] = set()
         self._finished: set[FunctionNode] = set()
         self._cut: set[FunctionNode] = set()  # of the finished: those for which something was not followed, being too far
@@ -180,6 +181,30 @@ class Flow(Evaluator):
     def function_result(self, name: str) -> Value:
         node = self.found.functions.get(name)
         return NOTHING if node is None else self._result_of(node, None)
+
+    def has_no_device(self, name: str, call: ast.Call) -> bool:
+        node = self.found.functions.get(name)
+        if node is None or any(item.arg in (None, "device") for item in call.keywords):
+            return False
+        if any(isinstance(item, ast.Starred) for item in call.args):
+            return False
+        arguments = (*node.args.posonlyargs, *node.args.args)
+        defaults = dict(zip(reversed(arguments), reversed(node.args.defaults), strict=False))
+        named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        defaults |= {item: default for item, default in named if default is not None}
+        for index, item in enumerate((*arguments, *node.args.kwonlyargs)):
+            if item.arg == "device":
+                given = index < len(call.args) and index < len(arguments)
+                default = defaults.get(item)
+                return not given and isinstance(default, ast.Constant) and default.value is None and not self._asks_for_device(node)
+        return False
+
+    def _asks_for_device(self, node: FunctionNode) -> bool:
+        """True for a function that takes a device from something it has: `x.device`."""
+        known = self._asking.get(node)
+        if known is None:
+            known = self._asking[node] = any(isinstance(each, ast.Attribute) and each.attr == "device" for each in walk(node))
+        return known
 
     def _result_of(self, node: FunctionNode, owner: ClassScope | None) -> Value:
         known = self.results.get(node)

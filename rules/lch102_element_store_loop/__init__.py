@@ -74,6 +74,9 @@ def _judge(node: ast.Assign | ast.AugAssign | ast.Call, target: ast.Subscript, c
     if isinstance(loop, (ast.For, ast.While)) and loops.carries_tensor(loop, ctx):
         yield Silence(node, "each turn needs what the turn before made, so that the stores cannot be joined")
         return
+    if loops.reads_what_it_stored(target, loop):
+        yield Silence(node, "each turn computes with what the turn before stored, so that the stores cannot be joined")
+        return
     if isinstance(node, ast.AugAssign) and _adds_tile(target):
         yield Silence(node, "each turn adds a tile of an image, and tiles overlap")
         return

@@ -54,7 +54,8 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         if not value.on_device and ctx.name(made.func) in ("torch.as_tensor", "torch.asarray"):
             yield Silence(node, "without a device, the pieces stay where their data is")
             return
-        if loops.has_few_turns(loop, ctx) or loops.walks_configuration(loop) or loops.heavy_call(loop, ctx) is not None:
+        kept = loops.walks_configuration(loop) or loops.walks_what_is_kept(loop, ctx)
+        if loops.has_few_turns(loop, ctx) or kept or loops.heavy_call(loop, ctx) is not None:
             yield Silence(node, "the loop makes few or heavy turns")
             return
         level = Level.KNOWN if value.on_device else Level.INFERRED

@@ -6,10 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from launchlint import uploads
+from launchlint import loops, uploads
 from launchlint.model import Level, Meta, Policy
 from launchlint.names import dotted, last_name
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence, may_index_by_data
+from launchlint.trees import walk
 from launchlint.values import Device, Kind, Value
 from launchlint.values.conventions import value_of_name
 from launchlint.values.value import NOTHING
@@ -49,6 +50,9 @@ def check(node: ast.Subscript, ctx: Context) -> Iterator[Outcome]:
             return
         if not _is_host_index(value):
             continue
+        if part is node.slice and _is_tuple(part, ctx):
+            yield Silence(node, "the index is a tuple, which is one index for each dimension")
+            return
         if value.by_name and value.is_tensor and (base.by_name or base.is_unknown or value_of_name(last_name(part)) is NOTHING):
             yield Silence(node, f"only names say where the index and the tensor live ({value.origin.why})")
             return
@@ -60,6 +64,36 @@ def check(node: ast.Subscript, ctx: Context) -> Iterator[Outcome]:
             return
         yield Hit(node, f"the index is a {value}: it is copied to the device for this one access, from pageable memory", level)
         return
+
+
+def _is_tuple(index: ast.expr, ctx: Context) -> bool:
+    """A parameter that is announced as a tuple, or a name that is only ever bound to `tuple(...)`."""
+    if isinstance(index, ast.BinOp):  # `(...,) + (None,) * n`
+        return any(isinstance(part, ast.Tuple) for part in walk(index))
+    if not isinstance(index, ast.Name):
+        return _is_call_of_tuple(index)
+    given = loops.parameter(ctx, index.id)
+    if given is not None and given.annotation is not None:
+        return any(last_name(part) in ("Tuple", "tuple") for part in _alternatives(given.annotation))
+    bound = ctx.assigned(index.id)
+    return bool(bound) and all(isinstance(each, ast.Assign) and _is_call_of_tuple(each.value) for each in bound)
+
+
+def _is_call_of_tuple(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and dotted(value.func) == "tuple"
+
+
+def _alternatives(annotation: ast.expr) -> list[ast.expr]:
+    """`Tuple` of `Optional[Tuple[int, ...]]` and of `tuple | None`."""
+    match annotation:
+        case ast.Subscript(value=base, slice=inner) if last_name(base) == "Optional":
+            return _alternatives(inner)
+        case ast.Subscript(value=base):
+            return [base]
+        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+            return [*_alternatives(left), *_alternatives(right)]
+        case _:
+            return [annotation]
 
 
 def _has_dimensions(parts: list[ast.expr]) -> bool:

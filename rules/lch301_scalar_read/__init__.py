@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from launchlint import helpers, reads
+from launchlint import helpers, loops, reads
 from launchlint.model import Level, Meta, Policy
 from launchlint.names import dotted, last_name
 from launchlint.rule import Context, Outcome, Rule, Silence
@@ -28,6 +28,7 @@ _METHODS_OF_NUMBERS = ("item", "numel", "size", "dim", "tolist", "__len__")
 _CHECKED = "; a check that takes a callable makes its text only when it fails"
 _SELDOM = "it is printed where there is something to warn of"
 _WARNS = frozenset({"warning", "warning_once", "warn", "error", "exception", "critical"})
+_SCORES = re.compile(r"forward|(^|_)(score|search|decode|encode|model|extend|step)(_|$)")
 _LOGGER = re.compile(r"(^|_)log(ger|ging)?$", re.I)
 
 
@@ -75,6 +76,9 @@ def check_text(node: ast.JoinedStr, ctx: Context) -> Iterator[Outcome]:
             if told in _WARNS and _is_conditional(ctx):
                 yield Silence(node, _SELDOM)
                 return
+            if told == "info" and _is_behind_search(ctx):
+                yield Silence(node, "the result of a loop that runs a model is told once")
+                return
             message = _PRINTED + (_CHECKED if "check" in told else "")
             yield helpers.outcome(node, part.value, reads.level(part.value, ctx), message, ctx)
             return
@@ -113,6 +117,17 @@ def _is_told(node: ast.Call, ctx: Context) -> bool:
 
 def _is_conditional(ctx: Context) -> bool:
     return any(isinstance(frame.node, ast.If) and frame.part in ("body", "orelse") for frame in ctx.frames())
+
+
+def _is_behind_search(ctx: Context) -> bool:
+    """True behind a loop that runs a model at every turn, over tokens or frames: what follows it is told once for all of them."""
+    function = ctx.function.node
+    for statement in function.body if function is not None else ():
+        if (statement.end_lineno or statement.lineno) >= ctx.statement.lineno:
+            return False
+        if isinstance(statement, (ast.For, ast.While)) and any(_SCORES.search(last_name(call.func)) for call in loops.calls_in(statement)):
+            return True
+    return False
 
 
 def _prints_tensor(expr: ast.expr, ctx: Context) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from launchlint import helpers, reads, uploads
 from launchlint.model import Level, Meta, Policy
 from launchlint.names import last_name
+from launchlint.patterns import Pattern
 from launchlint.rule import Context, Outcome, Rule, Silence
 from launchlint.trees import walk
 from launchlint.values import Device
@@ -24,6 +25,9 @@ rule = Rule(
 )
 
 _ANSWERS = ("forward", "__call__", "predict", "infer")
+_SESSION = Pattern(r"(^|_)(session|sess|interpreter|runtime)$")
+_REMOTE = ("remote", "rpc", "rpc_method")
+_RUNS = ("run", "infer", "invoke", "predict")
 _MESSAGE = "the tensor is copied to the host, which waits for everything queued before it"
 
 
@@ -46,6 +50,12 @@ def check_method(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         return
     if method == "cpu" and _feeds_host_runtime(read, ctx):
         yield Silence(node, "the results are arrays of the host, so what computes them takes such arrays")
+        return
+    if method == "cpu" and _answers_driver(ctx):
+        yield Silence(node, "what a worker returns to its driver travels through the host")
+        return
+    if method == "cpu" and _feeds_session(node, ctx):
+        yield Silence(node, "a session of another runtime takes arrays of the host")
         return
     if method == "cpu" and ctx.value(read).is_unknown and not reads.says_host(read, ctx):
         level = Level.INFERRED
@@ -82,6 +92,34 @@ def _feeds_host_runtime(read: ast.expr, ctx: Context) -> bool:
     parameters = {argument.arg for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
     gives_arrays = any(last_name(part) == "ndarray" for part in walk(function.returns))
     return gives_arrays and isinstance(read, ast.Name) and read.id in parameters
+
+
+def _answers_driver(ctx: Context) -> bool:
+    """True for what a method returns that is registered for calls from another process: `@register(dispatch_mode=...)`, `@ray.remote`."""
+    function = ctx.function.node
+    if function is None or not isinstance(ctx.statement, ast.Return):
+        return False
+    for decorator in function.decorator_list:
+        match decorator:
+            case ast.Call(func=called, keywords=keywords):
+                if last_name(called) in _REMOTE or any(item.arg == "dispatch_mode" for item in keywords):
+                    return True
+            case ast.Name() | ast.Attribute() if last_name(decorator) in _REMOTE:
+                return True
+    return False
+
+
+def _feeds_session(node: ast.expr, ctx: Context) -> bool:
+    """`self.session.run(names, {name: image.cpu().numpy()})`"""
+    inner: ast.AST = node
+    above = ctx.parent(node)
+    while isinstance(above, ast.expr | ast.keyword):
+        match above:
+            case ast.Call(func=ast.Attribute(value=holder, attr=method)) if inner is not above.func:
+                if _SESSION.search(last_name(holder)) and method in _RUNS:
+                    return True
+        inner, above = above, ctx.parent(above)
+    return False
 
 
 def _feeds_host_algorithm(ctx: Context) -> bool:

@@ -33,8 +33,10 @@ _TENSOR_NAME = re.compile(r"tokens|lens|patches|chunk|seq|counts")
 @rule.on(ast.Call, names=("repeat_interleave",))
 def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     """`x.repeat_interleave(counts)` and `torch.repeat_interleave(x, counts)`."""
-    if ctx.keyword(node, "output_size") is not None:
+    if ctx.keyword(node, "output_size") is not None or reads.is_foreign(node, ctx):
         return
+    if isinstance(node.func, ast.Name) and not ctx.name(node.func):
+        return  # a function of the project that bears the name
     data, repeats = operands(node, ctx)
     if repeats is None:
         return

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from launchlint import loops, reads, uploads
 from launchlint.model import Applicability, Fix, Level, Meta, Policy
+from launchlint.names import last_name
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence
 from launchlint.values import Device, Kind
 
@@ -21,6 +22,8 @@ rule = Rule(
         fix=Applicability.UNSAFE,
     )
 )
+
+_GATHERED = "a figure that is only logged can stay on the device until it is"  # it comes out of a step of training
 
 
 @rule.on(ast.Call, names=("item", "tolist", "cpu", "numpy"))
@@ -70,7 +73,8 @@ def check_cast(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
 def _outcome(node: ast.Call, read: ast.expr, level: Level, ctx: Context) -> Outcome:
     loop = ctx.loops()[0]
     turn = loops.describe(loop, ctx)
-    message = f"the host waits for the device once for each {turn}; one read before the loop waits once"
+    cure = _GATHERED if any(last_name(call.func) == "backward" for call in loops.calls_in(loop)) else "one read before the loop waits once"
+    message = f"the host waits for the device once for each {turn}; {cure}"
     outcome = reads.outcome(node, read, level, message, ctx, ((loop, "the loop"),))
     if isinstance(outcome, Hit):
         return Hit(node, outcome.message, outcome.level, outcome.related, lambda: _fix(node, read, ctx))

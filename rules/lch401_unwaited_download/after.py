@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from launchlint import reads
+from launchlint import reads, uploads
 from launchlint.facts import torch_operations
 from launchlint.names import dotted, last_name
 from launchlint.rule import Context
@@ -113,6 +113,10 @@ def _asking(node: ast.AST) -> ast.expr:
 
 def _of_call(node: ast.Call, ctx: Context) -> str:
     name = last_name(node.func)
+    if name == "to" and uploads.destination(node, ctx) is Device.HOST and not uploads.is_non_blocking(node, ctx):
+        read = reads.operand(node, ctx)
+        if read is not None and (ctx.value(read).is_unknown or ctx.value(read).device is not Device.HOST):
+            return "wait"  # of the same stream, behind the copy that is asked about
     if _WAITS.search(name):
         read = reads.operand(node, ctx)
         if name in ("item", "tolist", "cpu") and read is not None and ctx.value(read).device is Device.HOST:

@@ -103,6 +103,75 @@ def test_a_caller_in_another_file_that_runs_every_step(tmp_path: Path) -> None:
     check(tmp_path / "both", {"pipeline.py": once, "layer.py": layer})
 
 
+ENTRY = """\
+import torch
+from torch import nn
+
+from sampling import Sampler
+
+
+class ActionPipeline(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sampler = Sampler()
+
+    def forward(self, prompts: list[int], device: torch.device):
+        ids = torch.tensor(prompts, device=device)
+        return self.run(ids, prompts, device)
+
+    def run(self, ids: torch.Tensor, prompts: list[int], device: torch.device):
+        self.sampler.write(ids, 8, device)
+        rows = self.model.forward_prefix(prompts, device) + self.model.forward_rows(prompts, device)
+        return self.sampler.sample(ids, rows, device)
+"""
+
+SAMPLING = """\
+import torch
+
+
+class Sampler:
+    def sample(self, ids: torch.Tensor, rows: torch.Tensor, device: torch.device):
+        for step in range(self.num_steps):
+            ids = self.denoise_step(ids, [0.5, 1.0], device)
+        return ids + rows
+
+    def write(self, ids: torch.Tensor, limit: int, device: torch.device):
+        for token in range(limit):
+            ids = self.token_step(ids, [token], device)
+            if ids.max().item() == 0:  #>
+                break
+        return ids
+
+    def token_step(self, ids: torch.Tensor, rows: list[int], device: torch.device):
+        return ids + torch.tensor(rows, device=device)  #>
+
+    def denoise_step(self, ids: torch.Tensor, scales: list[float], device: torch.device):
+        return ids + torch.tensor(scales, device=device)  #>
+"""
+
+
+def test_a_pipeline_whose_loop_stands_in_another_file(tmp_path: Path) -> None:
+    model = (
+        "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward_prefix(self, rows: list[int], device: torch.device):\n"
+        "        return torch.tensor(rows, device=device)\n\n    def forward_rows(self, rows: list[int], device: torch.device):\n"
+        "        return torch.tensor(rows, device=device)  #>\n\n    def forward(self, rows: list[int], device: torch.device):\n"
+        "        return self.forward_rows(rows, device)\n"
+    )
+    check(tmp_path / "apart", {"entry.py": ENTRY, "sampling.py": SAMPLING, "model.py": model})
+    often = ENTRY.replace("ActionPipeline", "ActionHead").replace("device=device)\n        return", "device=device)  #>\n        return")
+    check(tmp_path / "head", {"entry.py": often, "sampling.py": SAMPLING})
+
+
+def test_what_a_pipeline_does_ahead_of_its_loop(tmp_path: Path) -> None:
+    """By its name, whoever calls it; what any other class prepares is prepared every step."""
+    text = (
+        "import torch\n\n\nclass ImagePipeline(torch.nn.Module):\n    def prepare_encode(self, ids: list[int], device: torch.device):\n"
+        "        return torch.tensor(ids, device=device)\n"
+    )
+    often = text.replace("ImagePipeline", "ImageModel").replace("device=device)", "device=device)  #>")
+    check(tmp_path, {"image.py": text, "often.py": often})
+
+
 def parse_loop(text: str) -> ast.For | ast.While:
     loop = ast.parse(text).body[0]
     assert isinstance(loop, (ast.For, ast.While))
@@ -113,5 +182,7 @@ def test_which_loops_are_meant() -> None:
     for head in ("for t in timesteps", "for i, t in enumerate(self.progress_bar(timesteps))", "for i in range(num_inference_steps)"):
         assert walks_time_steps(parse_loop(f"{head}:\n    x = self.unet(x)"))
         assert not walks_time_steps(parse_loop(f"{head}:\n    x = x + t"))
+    assert walks_time_steps(parse_loop("for i in range(num_steps):\n    x = x + self.denoise(x)"))
+    assert not walks_time_steps(parse_loop("for i in range(num_steps):\n    x = self.model(x)"))
     assert not walks_time_steps(parse_loop("for layer in self.layers:\n    x = self.unet(x)"))
     assert not walks_time_steps(parse_loop("while timesteps:\n    x = self.unet(x)"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.test_rarely import reported
+from tests.engine.test_rarely import check, reported
 
 MANY = 60
 BODY = """
@@ -74,3 +74,52 @@ class Store:
 def test_the_body_of_a_thread_that_saves_runs_for_every_task(tmp_path: Path, name: str, is_reported: bool) -> None:
     found = reported(tmp_path, {"pkg/rows.py": FORGOTTEN, "pkg/store.py": SERVED.replace("{name}", name)})
     assert ("pkg/rows.py" in found) is is_reported
+
+
+EVALUATOR = """\
+import torch
+
+
+class AccuracyEvaluator:
+    def __call__(self, model):
+        right = 0
+        for batch in self.dataloader:
+            right += model(batch.cuda()).sum().item()
+        return right
+
+
+    def gather_counts(self, rows: list[int], device: torch.device):
+        return torch.tensor(rows, device=device)
+
+
+class AccuracyTrainer:
+    def __call__(self, model):
+        right = 0
+        for batch in self.dataloader:
+            right += model(batch.cuda()).relu().sum().item()  #>
+        return right
+"""
+
+TRANSFORM = """\
+import torch
+from torch import nn
+
+
+class Wrap:
+    def forward(self, rows: list[int], device: torch.device):
+        return torch.tensor(rows, device=device)
+
+
+class Scale(nn.Module):
+    def forward(self, rows: list[int], device: torch.device):
+        return torch.tensor(rows, device=device)  #>
+"""
+
+
+def test_an_evaluator_walks_a_loader_but_trains_nothing(tmp_path: Path) -> None:
+    check(tmp_path, {"evaluator.py": EVALUATOR})
+
+
+def test_a_transform_that_is_no_module_changes_samples(tmp_path: Path) -> None:
+    elsewhere = TRANSFORM.replace("device=device)\n\n\nclass", "device=device)  #>\n\n\nclass")
+    check(tmp_path, {"project/transforms/wrap.py": TRANSFORM, "project/layers/wrap.py": elsewhere})

@@ -16,6 +16,7 @@ from launchlint.settings import Settings
 MARK = "  #>"
 PLAN = """\
 import os
+import soundfile
 import torch
 from settings import envs
 
@@ -288,6 +289,48 @@ KEPT = {
             else:
                 return x + torch.tensor(rows, device=device)
         """,
+    "rows that are no numbers": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
+            nan_mask = torch.isnan(x).any(-1)
+            if nan_mask.any():  #>
+                x[0] = torch.tensor(rows, device=device)
+            if self.has_nans:
+                return x + torch.tensor(rows, device=device)
+            return x
+        """,
+    "a size that is no number": """
+        def forward(self, x: torch.Tensor, device: torch.device):
+            d: int = x.shape[-1]
+            if not isinstance(d, int):
+                x = x + torch.tensor([d, 1], device=device)
+            return x if isinstance(d, int) else x + torch.tensor([d, 2], device=device)
+        """,
+    "a property that is kept by a decorator of the project": """
+        def forward(self, x: torch.Tensor):
+            return x + self.scales
+
+        @property
+        @memory.cached(name="scales")
+        def scales(self):
+            return torch.tensor([1, 2], device="cuda")
+        """,
+    "the first of all steps": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device, is_first_step: bool):
+            if is_first_step:
+                x = x + torch.tensor(rows, device=device)
+            return x
+        """,
+    "a term that is switched off": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
+            if self.loss_weight == 0.0:
+                return torch.tensor(rows, device=device)
+            return x
+        """,
+    "beside a file that is read": """
+        def forward(self, path: str, rows: list[int], device: torch.device):
+            audio, _ = soundfile.read(path)
+            return torch.tensor(rows, device=device)
+        """,
     "when an environment variable asks": """
         def forward(self, rows: list[int], device: torch.device):
             if os.environ.get("PLAN_DEBUG") == "1":
@@ -308,6 +351,36 @@ KEPT = {
 }
 
 EVERY_STEP = {
+    "a branch that is not about numbers that are none": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
+            if self.finance_rows.any():
+                return x + torch.tensor(rows, device=device)  #>
+            return x
+        """,
+    "what is given may be a number or not": """
+        def forward(self, x: torch.Tensor, d, rows: list[int], device: torch.device):
+            if isinstance(d, int):
+                return x
+            return x if isinstance(d, int) else x + torch.tensor(rows, device=device)  #>
+        """,
+    "all steps but the first": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device, is_first_step: bool):
+            if not is_first_step:
+                x = x + torch.tensor(rows, device=device)  #>
+            return x
+        """,
+    "a term that is counted": """
+        def forward(self, x: torch.Tensor, rows: list[int], device: torch.device):
+            if self.turns == 0:
+                return torch.tensor(rows, device=device)  #>
+            return x
+        """,
+    "a file that may be read": """
+        def forward(self, path: str, rows: list[int], device: torch.device):
+            if path:
+                audio, _ = soundfile.read(path)
+            return torch.tensor(rows, device=device)  #>
+        """,
     "behind a size that is not remembered": """
         def forward(self, height: int, width: int, rows: list[int], device: torch.device):
             if self.height != height or self.width != width:
