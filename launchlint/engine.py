@@ -401,7 +401,8 @@ class _FileCheck:
         around = guards_of(site.frame, self.settings.allow_regions, _functions_around(context.scope))
         earlier = guards_of_returns(context.scope.node, site.statement.lineno)
         unwatched = guards_of_debug_mode(context.scope.node, site.statement.lineno)
-        lowered = ""
+        lowered = f", {outcome.doubt}" if outcome.doubt else ""
+        confidence = Confidence.LOW if outcome.doubt else confidence
         inside = context.scope
         of_function = itertools.chain(self._replaced(inside), self._fallback(inside), self._compiled(rule, inside), _for_host(rule, inside))
         owner = context.scope.owner

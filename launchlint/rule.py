@@ -30,7 +30,8 @@ class Hit:
     `level` says how well the decisive value is known; the engine looks up the rule's policy with it and with the heat
     of the function. `related` are nodes or spans with a note. `fix` is called only for a finding that is reported.
     `group` joins the hits of one loop: the first in the source is reported, the others become related places. What the
-    tests around `made` say counts too, where what costs stands elsewhere than `node`.
+    tests around `made` say counts too, where what costs stands elsewhere than `node`. A `doubt` of the rule's own leaves
+    low confidence only, whatever the policy says.
     """
 
     node: ast.expr | ast.stmt
@@ -42,6 +43,7 @@ class Hit:
     span: Span | None = None  # where it differs from the span of the node
     gives_way: bool = False  # not reported where another rule reports something inside the node
     made: ast.expr | None = None
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
