@@ -236,14 +236,14 @@ def rare_branch(ctx: Context) -> str:
     for frame in ctx.frames():
         if isinstance(frame.node, ast.If):
             match frame.node.test, frame.part:
-                case (
-                    (ast.Compare(left=ast.Name(id=name), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]), "orelse")
-                    | (ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]), "body")
+                case (ast.Compare(left=ast.Name(id=name), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]), "orelse") | (
+                    ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]),
+                    "body",
                 ) if name in given:
                     return f"only where no `{name}` is given"
-                case (
-                    (ast.Attribute(value=held, attr="is_cuda"), "orelse")
-                    | (ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(value=held, attr="is_cuda")), "body")
+                case (ast.Attribute(value=held, attr="is_cuda"), "orelse") | (
+                    ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(value=held, attr="is_cuda")),
+                    "body",
                 ):
                     return f"only where `{dotted(held)}` is not on the device"
     return ""
