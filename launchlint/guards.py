@@ -355,7 +355,8 @@ def is_once_test(node: ast.If) -> bool:
 
 
 def is_kept_for_good(node: ast.If) -> bool:
-    """True for once-only tests that show where the result stays: in a table under a key, or as a flag of `self` that is set.
+    """True for once-only tests that show where the result stays: in a table under a key, as a flag of `self` that is set, or
+    as a buffer of its module.
 
     An attribute that is filled when it is None is not enough: batches and their metadata do so, and live for one step.
     """
@@ -364,6 +365,8 @@ def is_kept_for_good(node: ast.If) -> bool:
             return _sets_flag(node.body, flag)
         case ast.Attribute() as flag:
             return _clears_flag(node.body, flag)
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=name)])):
+            return _registers(node.body, name)
         case ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
             return any(dotted(value) == name for _, value in _table_stores(node.body))
         case ast.Compare(ops=[ast.NotIn()], comparators=[container]):
@@ -585,6 +588,16 @@ def _remembers(body: list[ast.stmt], kept: ast.Attribute, asked: ast.Name) -> bo
         match node:
             case ast.Assign(targets=[target], value=ast.Name(id=name)) if name == asked.id and dotted(target) == dotted(kept):
                 return True
+    return False
+
+
+def _registers(body: list[ast.stmt], name: object) -> bool:
+    """`self.register_buffer("table", ...)`"""
+    for node in body:
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=registered), *_])):
+                if registered == name:
+                    return True
     return False
 
 

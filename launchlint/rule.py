@@ -30,8 +30,8 @@ class Hit:
     `level` says how well the decisive value is known; the engine looks up the rule's policy with it and with the heat
     of the function. `related` are nodes or spans with a note. `fix` is called only for a finding that is reported.
     `group` joins the hits of one loop: the first in the source is reported, the others become related places, and so does
-    `wider` for those that lead a group. What the
-    tests around `made` say counts too, where what costs stands elsewhere than `node`.
+    `wider` for those that lead a group. What the tests around `made` say counts too, where what costs stands elsewhere than
+    `node`. A `doubt` of the rule's own leaves low confidence only, whatever the policy says.
     """
 
     node: ast.expr | ast.stmt
@@ -43,8 +43,8 @@ class Hit:
     span: Span | None = None  # where it differs from the span of the node
     gives_way: bool = False  # not reported where another rule reports something inside the node
     made: ast.expr | None = None
-    doubt: str = ""  # why the confidence is low whatever the table of the rule says
-    wider: str = ""  # joins those that lead their groups once more
+    doubt: str = ""
+    wider: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,3 +226,71 @@ def _attributes_in(expr: ast.expr) -> set[str]:
             case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[ast.Name(id="self"), ast.Constant(value=str(name)), *_]):
                 found.add(f"self.{name}")
     return found
+
+
+def rare_branch(ctx: Context) -> str:
+    """The test around the statement that says that an argument is missing, or that a tensor is not on the device; else ""."""
+    function = ctx.function.node
+    arguments = function.args if function is not None else None
+    given = {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)} if arguments is not None else set()
+    for frame in ctx.frames():
+        if isinstance(frame.node, ast.If):
+            match frame.node.test, frame.part:
+                case (ast.Compare(left=ast.Name(id=name), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]), "orelse") | (
+                    ast.Compare(left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]),
+                    "body",
+                ) if name in given:
+                    return f"only where no `{name}` is given"
+                case (ast.Attribute(value=held, attr="is_cuda"), "orelse") | (
+                    ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(value=held, attr="is_cuda")),
+                    "body",
+                ):
+                    return f"only where `{dotted(held)}` is not on the device"
+    return ""
+
+
+def becomes_buffer(ctx: Context) -> str:
+    """Says that what is copied becomes a buffer of its module, which is made again only when it has to grow; else "".
+
+    The function itself makes it one, or every method of the class that calls it keeps the result and gives it what is kept:
+    `self.table = self.extend(x, self.table)`.
+    """
+    function, owner = ctx.function.node, ctx.function.class_node
+    if function is None or owner is None:
+        return ""
+    kept = "which becomes a buffer of its module"
+    statement = ctx.statement
+    if isinstance(statement, ast.Assign) and any(_makes_buffer(node, statement.targets) for node in walk(function)):
+        return kept
+    if not isinstance(statement, ast.Return):
+        return ""
+    calls = [node for node in walk(owner) if isinstance(node, ast.Assign) and _calls_own(node.value, function.name)]
+    return kept if calls and all(_keeps_on(node) for node in calls) else ""
+
+
+def _makes_buffer(node: ast.AST, made: list[ast.expr]) -> bool:
+    """`self.table = nn.Buffer(table)`, `self.register_buffer("table", table)`"""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="Buffer" | "Parameter"), args=[ast.Name() as value, *_]):
+            return any(dotted(target) == value.id for target in made)
+        case ast.Call(func=ast.Attribute(attr="register_buffer"), args=[_, ast.Name() as value, *_]):
+            return any(dotted(target) == value.id for target in made)
+    return False
+
+
+def _calls_own(value: ast.expr, name: str) -> bool:
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name and _is_own_method(node.func.value)
+        for node in walk(value)
+    )
+
+
+def _keeps_on(node: ast.Assign) -> bool:
+    """`self.table = self.extend(x, self.table)`, and `self.table = nn.Buffer(self.extend(x))`"""
+    kept = {dotted(target) for target in node.targets if isinstance(target, ast.Attribute)}
+    match node.value:
+        case ast.Call(func=ast.Attribute(attr="Buffer" | "Parameter")):
+            return True
+        case ast.Call(args=arguments, keywords=keywords):
+            return any(dotted(item) in kept for item in (*arguments, *(keyword.value for keyword in keywords)))
+    return False

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from launchlint import loops, uploads
 from launchlint.facts import torch_operations
-from launchlint.model import Applicability, Fix, Level, Meta, Policy
+from launchlint.model import Applicability, Fix, Heat, Level, Meta, Policy
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence, stores_item
 from launchlint.values import Device
 
@@ -18,7 +18,7 @@ rule = Rule(
         summary="a host tensor is copied to the device by a call that waits for the copy",
         group="uploads",
         since="0.1.0",
-        policy=Policy.grid(known="- - low medium", inferred="- - - low"),
+        policy=Policy.grid(known="- - medium medium", inferred="- - - low"),
         fix=Applicability.UNSAFE,
     )
 )
@@ -44,7 +44,8 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     if uploads.is_kept(ctx):
         yield Silence(node, "the copy is kept on the object and made again only when it has to grow")
         return
-    yield Hit(node, "the copy to the device is blocking: the host waits until it is done", _level(host, ctx), fix=lambda: _fix(node, ctx))
+    message = "the copy to the device is blocking: the host waits until it is done"
+    yield Hit(node, message, _level(host, ctx), fix=lambda: _fix(node, ctx), doubt=_doubt(ctx))
 
 
 @rule.on(ast.Call, names=("copy_",))
@@ -68,7 +69,21 @@ def _judge_store(node: ast.Assign | ast.Call, target: ast.expr, stored: ast.expr
     base, value = ctx.value(target), ctx.value(stored)
     is_upload = value.is_tensor and value.device is Device.HOST and not value.by_name and not value.scalar
     if is_upload and base.device_level() >= Level.INFERRED:
-        yield Hit(node, message, min(base.device_level(), _level(stored, ctx)))
+        yield Hit(node, message, min(base.device_level(), _level(stored, ctx)), doubt=_doubt(ctx))
+
+
+def _doubt(ctx: Context) -> str:
+    """Why a copy may run once for a request or less, in a function that something hot leads to.
+
+    What a module's forward or the builder of a step's metadata calls runs with it. A scheduler, a sampler or the stage of a
+    pipeline leads to much that runs once for a request.
+    """
+    if ctx.function.heat is not Heat.REACHED:
+        return ""
+    root = ctx.function.chain[0] if ctx.function.chain else ""
+    if ctx.function.per != "layer" and "metadata" not in root.lower():
+        return f"which may run once for a request below `{root}`"
+    return uploads.rare_branch(ctx) or uploads.becomes_buffer(ctx)
 
 
 def _level(host: ast.expr, ctx: Context) -> Level:
@@ -80,6 +95,8 @@ def _level(host: ast.expr, ctx: Context) -> Level:
     root = uploads.root_of(host, ctx)
     match root:
         case ast.Name(id=name) if loops.parameter(ctx, name) is not None and not uploads.assigned_before(name, host, ctx):
+            return Level.INFERRED
+        case _ if ctx.value(host).origin.why.startswith("parameter "):
             return Level.INFERRED
         case ast.Attribute():
             return Level.KNOWN if ctx.value(root).pinned else Level.INFERRED
