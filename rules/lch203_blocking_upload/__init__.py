@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from launchlint import loops, uploads
 from launchlint.facts import torch_operations
 from launchlint.model import Applicability, Fix, Level, Meta, Policy
+from launchlint.names import last_name
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence, stores_item
 from launchlint.values import Device
 
@@ -23,6 +25,8 @@ rule = Rule(
     )
 )
 
+_CPU = re.compile(r"_cpu(_tensor)?$")
+
 
 @rule.on(ast.Call, names=("to", "cuda"))
 def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
@@ -35,7 +39,8 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     value = ctx.value(host)
     if not value.is_tensor or value.device is not Device.HOST or is_fresh_factory(host, ctx):
         return
-    if value.by_name:
+    named = value.by_name and _says_cpu(host, ctx)
+    if value.by_name and not named:
         yield Silence(node, f"only a name says that it is on the host ({value.origin.why})")
         return
     if attribute := uploads.registered_attribute(host, ctx):
@@ -44,7 +49,8 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     if uploads.is_kept(ctx):
         yield Silence(node, "the copy is kept on the object and made again only when it has to grow")
         return
-    yield Hit(node, "the copy to the device is blocking: the host waits until it is done", _level(host, ctx), fix=lambda: _fix(node, ctx))
+    level = Level.KNOWN if named else _level(host, ctx)
+    yield Hit(node, "the copy to the device is blocking: the host waits until it is done", level, fix=lambda: _fix(node, ctx))
 
 
 @rule.on(ast.Call, names=("copy_",))
@@ -68,6 +74,11 @@ def _judge_store(node: ast.Assign | ast.Call, target: ast.expr, stored: ast.expr
     is_upload = value.is_tensor and value.device is Device.HOST and not value.by_name and not value.scalar
     if is_upload and base.device_level() >= Level.INFERRED:
         yield Hit(node, message, min(base.device_level(), _level(stored, ctx)))
+
+
+def _says_cpu(host: ast.expr, ctx: Context) -> bool:
+    """`m.lens_cpu.to(device)`: the name and the copy agree on where it is. Names that hold host data by habit only prove nothing."""
+    return _CPU.search(last_name(uploads.root_of(host, ctx))) is not None
 
 
 def _level(host: ast.expr, ctx: Context) -> Level:
