@@ -91,7 +91,7 @@ def bases(expr: ast.expr, ctx: Context) -> list[str]:
             case ast.Call() as call:
                 inner = operand(call, ctx)
                 pending += [inner] if inner is not None else []
-            case ast.Subscript(value=ast.Name(id=held)) as item if _holds_tensors(held, item, ctx):
+            case ast.Subscript(value=ast.Name(id=held) as several) if _holds_tensors(several, ctx):
                 found.append(_LIST.sub("", held))
             case ast.Subscript(value=inner) | ast.UnaryOp(operand=inner):
                 pending.append(inner)
@@ -104,23 +104,23 @@ def bases(expr: ast.expr, ctx: Context) -> list[str]:
                     pending.append(inner)
                 elif name not in ("shape", "dtype", "device"):
                     found.append(name)
-            case ast.Name(id=name) as item:
+            case ast.Name(id=name):
                 match _walked(name, ctx):
                     case None:
                         found.append(name)
-                    case ast.Name(id=held) if _holds_tensors(held, item, ctx):
+                    case ast.Name(id=held) as several if _holds_tensors(several, ctx):
                         found.append(_LIST.sub("", held))
                     case walked:
                         pending.append(walked)
     return found
 
 
-def _holds_tensors(held: str, item: ast.expr, ctx: Context) -> bool:
-    """True where the name of a list says that it is one and the code shows that its items are tensors: they may live anywhere."""
-    if _LIST.search(held) is None:
+def _holds_tensors(several: ast.Name, ctx: Context) -> bool:
+    """True where the name of a list says that it is one and the code shows what is put into it: tensors may live anywhere."""
+    if _LIST.search(several.id) is None:
         return False
-    value = ctx.value(item)
-    return value.is_tensor and not value.by_name
+    item = ctx.value(several).element
+    return item is not None and item.is_tensor and not item.by_name
 
 
 def _walked(name: str, ctx: Context) -> ast.expr | None:
