@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from launchlint.model import Level, Span
@@ -21,6 +22,7 @@ _TWINS = ("_cpu", "_np", "_list", "_host", "_cpu_upper_bound")
 _FUNCTIONAL = ("torch", "torch.nn.functional")
 _HOST_NAME = Pattern(r"(^|_)(cpu|np|numpy|host|pinned|list|lst|py|shape)(_tensor|_buf|_buffer|_upper_bound)?\d*$|^(cpu|host|pinned|np)_")
 _ASKS_FOR_HOST = Pattern(r"(^|_)(has|have|use|with|from)_(cpu|host)(_|$)")
+_LIST = re.compile(r"_(list|lst)$")
 _SAME_TENSOR = frozenset({"T", "mT", "H", "data", "values", "indices", "real"})
 _MADE_FROM = frozenset({"tensor", "as_tensor", "asarray", "from_numpy", "Tensor", "LongTensor", "IntTensor", "FloatTensor"})
 _MOVES = frozenset({"to", "cuda", "long", "int", "float", "contiguous", "flatten", "view", "reshape", "pin_memory", "clone", "detach"})
@@ -90,6 +92,8 @@ def bases(expr: ast.expr, ctx: Context) -> list[str]:
             case ast.Call() as call:
                 inner = operand(call, ctx)
                 pending += [inner] if inner is not None else []
+            case ast.Subscript(value=ast.Name(id=held) as several) if _holds_tensors(several, ctx):
+                found.append(_LIST.sub("", held))
             case ast.Subscript(value=inner) | ast.UnaryOp(operand=inner):
                 pending.append(inner)
             case ast.Compare(left=left, comparators=others):
@@ -102,12 +106,22 @@ def bases(expr: ast.expr, ctx: Context) -> list[str]:
                 elif name not in ("shape", "dtype", "device"):
                     found.append(name)
             case ast.Name(id=name):
-                walked = _walked(name, ctx)
-                if walked is None:
-                    found.append(name)
-                else:
-                    pending.append(walked)
+                match _walked(name, ctx):
+                    case None:
+                        found.append(name)
+                    case ast.Name(id=held) as several if _holds_tensors(several, ctx):
+                        found.append(_LIST.sub("", held))
+                    case walked:
+                        pending.append(walked)
     return found
+
+
+def _holds_tensors(several: ast.Name, ctx: Context) -> bool:
+    """True where the name of a list says that it is one and the code shows what is put into it: tensors may live anywhere."""
+    if _LIST.search(several.id) is None:
+        return False
+    item = ctx.value(several).element
+    return item is not None and item.is_tensor and not item.by_name
 
 
 def _walked(name: str, ctx: Context) -> ast.expr | None:

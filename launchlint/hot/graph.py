@@ -543,6 +543,9 @@ class Graph:
             return
         if mentioned:
             return
+        if spelled == f"self.{method}":  # a function of its own that calls an object `self`
+            yield from ((target, "call") for place in self._callers_of_operator(file, function) for target in self._members(place, method))
+            return
         holder = spelled[: -len(method) - 1]
         found = False
         for place in self._classes_of(file, function, holder):
@@ -558,6 +561,17 @@ class Graph:
             else:
                 return
         yield from self._fallback(method, holder)
+
+    def _callers_of_operator(self, file: int, function: FunctionSummary) -> list[tuple[int, int]]:
+        """The classes of a file that call the operator which `function` implements: `self = layers[name]` in its body is one of them."""
+        described = self.files[file]
+        operators = {name for name, implementation in described.registered.items() if implementation == function.name}
+        found: dict[tuple[int, int], None] = {}
+        for caller in described.functions if operators else ():
+            for spelled, _ in caller.calls:
+                if caller.class_index >= 0 and spelled.startswith("torch.ops.") and spelled.rpartition(".")[2] in operators:
+                    found[(file, caller.class_index)] = None
+        return list(found)
 
     def _plain(self, file: int, key: tuple[int, int], function: FunctionSummary, name: str, mentioned: bool) -> Iterator[tuple[int, int]]:
         for index in self._nested(file, key, name):

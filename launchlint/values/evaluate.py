@@ -77,6 +77,7 @@ _POINTWISE = frozenset(
     {"floor", "ceil", "round", "trunc", "abs", "neg", "sqrt", "rsqrt", "exp", "log", "sin", "cos", "clamp", "floor_divide"}
 )
 _NUMBER_ATTRIBUTES = frozenset({"ndim", "itemsize", "is_cuda", "is_cpu", "nbytes", "requires_grad", "is_sparse", "is_meta", "layout"})
+_LIMITS = frozenset({"torch.finfo", "torch.iinfo", "numpy.finfo", "numpy.iinfo"})  # what they hold are numbers
 _HOST_CALLS = frozenset(
     {"int", "len", "float", "bool", "str", "round", "isinstance", "hasattr", "any", "all", "id", "hash", "ord", "repr", "type", "callable"}
 )
@@ -420,6 +421,8 @@ class Evaluator(ABC):
                 return left if left.kind is Kind.LIST else Value(Kind.LIST, element=join_all(left.elements), origin=left.origin)
             if isinstance(node.op, ast.Add) and right.kind not in (Kind.TENSOR, Kind.ARRAY):
                 return left if left.kind is Kind.LIST else LIST
+            if isinstance(node.op, ast.Sub) and _is_sliced(node.left) and _is_sliced(node.right):
+                return Value(Kind.TENSOR, origin=Origin(node.lineno, "slices that are subtracted, which lists are not"))
         if isinstance(node.op, ast.Mult) and right.kind is Kind.LIST and left.kind is not Kind.TENSOR:
             return right
         if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
@@ -490,6 +493,8 @@ class Evaluator(ABC):
                 return known
         base = self.evaluate(expr.value, env)
         name = expr.attr
+        if isinstance(expr.value, ast.Call) and self.names.canonical(expr.value.func) in _LIMITS and name != "dtype":
+            return SCALAR
         if name == "device":
             return Value(Kind.DEVICE, base.device if base.kind is Kind.TENSOR and base.device is Device.HOST else Device.DEVICE)
         match base.kind:
@@ -1144,6 +1149,11 @@ def _member(base: Value, index: ast.expr) -> Value:
             return base
         case _:
             return join_all(base.elements)
+
+
+def _is_sliced(expr: ast.expr) -> bool:
+    """`x[1:]`"""
+    return isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Slice)
 
 
 def _is_position(index: ast.expr) -> bool:

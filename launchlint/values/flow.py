@@ -20,7 +20,7 @@ from launchlint.values.annotations import value_of_annotation
 from launchlint.values.evaluate import DEFAULT_DEVICE, RETURNED, Environment, Evaluator, Outside, annotation_or, is_proof_of_tensor, keyword
 from launchlint.values.parameters import Callers, refine
 from launchlint.values.proofs import host_inside, none_on_device, prove_index, whole_on_host
-from launchlint.values.value import ARRAY, HOST_TEXT, LIST, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
+from launchlint.values.value import ARRAY, HOST_TEXT, LIST, NONE, NOTHING, SCALAR, TENSOR, Device, Kind, Origin, Value, join
 
 _TAKES_LISTS = frozenset(
     [
@@ -597,6 +597,9 @@ class Flow(Evaluator):
             case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[ast.Name(id=name)]) if holds:
                 if env.get(name, NOTHING).kind is not Kind.TENSOR:
                     env[name] = TENSOR
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+                if isinstance(op, ast.Is) is holds:
+                    env[name] = NONE
             case ast.Attribute(value=ast.Name(id=name), attr="is_cuda"):
                 self._narrow_device(name, Device.DEVICE if holds else Device.HOST, env)
             case ast.Attribute(value=ast.Name(id=name), attr="is_cpu"):
@@ -641,6 +644,8 @@ class Flow(Evaluator):
                 env[name] = LIST
         elif all(item.endswith("ndarray") for item in spelled):
             env[name] = ARRAY
+        elif len(spelled) == 1 and (last := spelled[0].rpartition(".")[2])[:1].isupper() and value.kind in (Kind.UNKNOWN, Kind.OBJECT):
+            env[name] = Value(Kind.OBJECT, class_name=last)
 
     # ---------------------------------------------------------------- stores
 

@@ -25,7 +25,7 @@ rule = Rule(
     )
 )
 
-_JOINS = ("cat", "stack", "concat", "concatenate", "hstack", "vstack", "block_diag")
+_JOINS = ("cat", "stack", "concat", "concatenate", "hstack", "vstack", "block_diag", "pad_sequence", "nested_tensor", "as_nested_tensor")
 _FACTORIES = frozenset(
     {
         "arange", "full", "zeros", "ones", "tensor", "as_tensor", "asarray", "linspace", "eye", "full_like", "zeros_like", "ones_like",

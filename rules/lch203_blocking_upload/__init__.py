@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from launchlint import loops, uploads
 from launchlint.facts import torch_operations
 from launchlint.model import Applicability, Fix, Heat, Level, Meta, Policy
+from launchlint.names import last_name
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence, stores_item
 from launchlint.values import Device
 
@@ -23,6 +25,8 @@ rule = Rule(
     )
 )
 
+_CPU = re.compile(r"_cpu(_tensor)?$")
+
 
 @rule.on(ast.Call, names=("to", "cuda"))
 def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
@@ -35,7 +39,8 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     value = ctx.value(host)
     if not value.is_tensor or value.device is not Device.HOST or is_fresh_factory(host, ctx):
         return
-    if value.by_name:
+    named = value.by_name and _says_cpu(host, ctx)
+    if value.by_name and not named:
         yield Silence(node, f"only a name says that it is on the host ({value.origin.why})")
         return
     if attribute := uploads.registered_attribute(host, ctx):
@@ -44,8 +49,9 @@ def check(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
     if uploads.is_kept(ctx):
         yield Silence(node, "the copy is kept on the object and made again only when it has to grow")
         return
+    level = Level.KNOWN if named else _level(host, ctx)
     message = "the copy to the device is blocking: the host waits until it is done"
-    yield Hit(node, message, _level(host, ctx), fix=lambda: _fix(node, ctx), doubt=_doubt(ctx))
+    yield Hit(node, message, level, fix=lambda: _fix(node, ctx), doubt=_doubt(ctx))
 
 
 @rule.on(ast.Call, names=("copy_",))
@@ -84,6 +90,11 @@ def _doubt(ctx: Context) -> str:
     if ctx.function.per != "layer" and "metadata" not in root.lower():
         return f"which may run once for a request below `{root}`"
     return uploads.rare_branch(ctx) or uploads.becomes_buffer(ctx)
+
+
+def _says_cpu(host: ast.expr, ctx: Context) -> bool:
+    """`m.lens_cpu.to(device)`: the name and the copy agree on where it is. Names that hold host data by habit only prove nothing."""
+    return _CPU.search(last_name(uploads.root_of(host, ctx))) is not None
 
 
 def _level(host: ast.expr, ctx: Context) -> Level:

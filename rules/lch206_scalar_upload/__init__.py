@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from launchlint import uploads
+from launchlint import reads, uploads
 from launchlint.model import Applicability, Fix, Level, Meta, Policy
 from launchlint.rule import Context, Hit, Outcome, Rule, Silence, stores_item
 from launchlint.values import Device, Kind
@@ -46,6 +46,20 @@ def check_constructor(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
         return
     level = Level.KNOWN if device is Device.DEVICE else Level.INFERRED
     yield Hit(node, _MESSAGE, level, fix=lambda: _fix(node, ctx))
+
+
+@rule.on(ast.Call, names=("where",))
+def check_arm(node: ast.Call, ctx: Context) -> Iterator[Outcome]:
+    """`torch.where(mask, torch.tensor(1.0), x)`: a number without a device is copied to where the mask is; arithmetic would not."""
+    if ctx.name(node.func) != "torch.where" or len(node.args) != 3:
+        return
+    mask, *arms = node.args
+    level = ctx.value(mask).device_level()
+    for arm in arms if level is not Level.NO and not reads.says_host(mask, ctx) else ():
+        match arm:
+            case ast.Call(args=[number]) if uploads.constructor(arm, ctx) == "tensor" and uploads.goes_to(arm, ctx) is None:
+                if ctx.value(number).kind is Kind.SCALAR:
+                    yield Hit(arm, _MESSAGE, level)
 
 
 @rule.on(ast.Call, names=("new_tensor",))

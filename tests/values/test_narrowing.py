@@ -64,3 +64,37 @@ def test_every_way_of_an_elif() -> None:
 
 def test_a_list_that_becomes_a_tensor() -> None:
     assert in_function("if isinstance(v, list):\n    v = torch.tensor(v, device='cuda')\nprobe(v)", "v") == DEVICE
+
+
+def test_the_class_that_is_asked_for() -> None:
+    """What is None on the other way does not hide it."""
+    code = """
+    class Meta:
+        rows: torch.Tensor
+
+    def f(table, key: str):
+        meta: Base = table.meta
+        if meta is not None:
+            meta = meta[key]
+            assert isinstance(meta, Meta)
+        else:
+            size = 0
+        probe(meta.rows)
+        other = table.meta
+        if not isinstance(other, Meta):
+            probe(other.rows)
+    """
+    assert described(code) == [TENSOR, "unknown"]
+
+
+def test_none() -> None:
+    code = """
+    def f(x: torch.Tensor | None = None):
+        if x is None:
+            probe(x)
+        if x is not None:
+            probe(x)
+        else:
+            probe(x)
+    """
+    assert described(code) == ["None", TENSOR, "None"]

@@ -36,6 +36,10 @@ SETUP = "d = torch.zeros(4, device='cuda')\nh = torch.zeros(4)\na = np.zeros(4)\
         ("not n", "host scalar"),
         ("x is None", "host scalar"),
         ("n in l", "host scalar"),
+        ("torch.finfo(torch.float16).min", "host scalar"),
+        ("torch.iinfo(torch.int64).max - 1", "host scalar"),
+        ("l[1:] - l[:-1]", "tensor of unknown device"),  # so it is none
+        ("set(l) - {1}", "host list"),
         ("l * 3", "host list"),
         ("3 * l", "host list"),
         ("l + l", "host list"),
