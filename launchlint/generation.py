@@ -60,7 +60,10 @@ def _takes_steps(loop: Loop) -> bool:
     """True for a loop over tokens that stands in a pipeline beside the one over time steps: `logits = self.decode_step(token)`."""
     if any(isinstance(node, ast.For) and walks_time_steps(node) for node in loops.nodes_in(loop)):
         return False  # a loop over clips, each a whole generation
-    return any(last_name(call.func).endswith("_step") for call in loops.calls_in(loop))
+    called = [last_name(call.func) for call in loops.calls_in(loop)]
+    if isinstance(loop, ast.While) and any(_RUNS_MODEL.search(name) for name in called):
+        return True  # `while len(tokens) < most: logits = self.language_model(tokens)`
+    return any(name.endswith("_step") for name in called)
 
 
 def _runs_model(loop: Loop, ctx: Context) -> bool:

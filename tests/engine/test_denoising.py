@@ -121,6 +121,10 @@ class ActionPipeline(nn.Module):
 
     def run(self, ids: torch.Tensor, prompts: list[int], device: torch.device):
         self.sampler.write(ids, 8, device)
+        while len(ids) < 8:
+            ids = self.language_model(ids) + torch.tensor([8], device=device)  #>
+        while len(ids) > 8:
+            ids = ids[1:] + torch.tensor([8], device=device)
         rows = self.model.forward_prefix(prompts, device) + self.model.forward_rows(prompts, device)
         return self.sampler.sample(ids, rows, device)
 """
@@ -159,6 +163,7 @@ def test_a_pipeline_whose_loop_stands_in_another_file(tmp_path: Path) -> None:
     )
     check(tmp_path / "apart", {"entry.py": ENTRY, "sampling.py": SAMPLING, "model.py": model})
     often = ENTRY.replace("ActionPipeline", "ActionHead").replace("device=device)\n        return", "device=device)  #>\n        return")
+    often = often.replace("device=device)\n        rows", "device=device)  #>\n        rows")
     check(tmp_path / "head", {"entry.py": often, "sampling.py": SAMPLING})
 
 
